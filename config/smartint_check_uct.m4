@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 the smartint authors
+
+# SMARTINT_CHECK_UCT
+# UCX's lower layer, 1.13 and later. --with-ucx=PREFIX names one outside the system's directories.
+# Sets UCT_CPPFLAGS, UCT_LIBS and smartint_uct_version.
+AC_DEFUN([SMARTINT_CHECK_UCT], [
+    AC_ARG_WITH([ucx], [AS_HELP_STRING([--with-ucx=PREFIX], [where UCX is installed @<:@pkg-config@:>@])])
+    UCT_CPPFLAGS=
+    UCT_LIBS=
+    AS_CASE([$with_ucx],
+        [no], [AC_MSG_ERROR([--without-ucx is not possible: messages between nodes travel over UCT; install UCX (Debian: libucx-dev)])],
+        [''|yes], [PKG_CHECK_MODULES([UCT], [ucx-uct >= 1.13],
+                        [UCT_CPPFLAGS="$UCT_CFLAGS"; UCT_LIBS="-luct -lucs"
+                         smartint_dir=`$PKG_CONFIG --libs-only-L ucx-uct 2>/dev/null`
+                         UCT_LIBS="$smartint_dir $UCT_LIBS"],
+                        [UCT_LIBS="-luct -lucs"])],
+        [
+            AS_IF([test ! -r "$with_ucx/include/uct/api/uct.h"],
+                  [AC_MSG_ERROR([--with-ucx=$with_ucx: there is no $with_ucx/include/uct/api/uct.h: name the prefix below which the development headers are, or leave the option out])])
+            UCT_CPPFLAGS="-I$with_ucx/include"
+            smartint_dir="$with_ucx/lib"
+            test -d "$smartint_dir" || smartint_dir="$with_ucx/lib64"
+            UCT_LIBS="-L$smartint_dir -Wl,-rpath,$smartint_dir -luct -lucs"
+        ])
+
+    smartint_save_CPPFLAGS="$CPPFLAGS"
+    smartint_save_LIBS="$LIBS"
+    CPPFLAGS="$CPPFLAGS $UCT_CPPFLAGS"
+    LIBS="$UCT_LIBS $LIBS"
+    AC_CHECK_HEADER([uct/api/uct.h], [],
+                    [AC_MSG_ERROR([uct/api/uct.h was not found: install UCX 1.13 or later with its development headers (Debian: libucx-dev) or name it with --with-ucx=PREFIX])])
+    AC_COMPUTE_INT([smartint_uct_major], [UCT_VERNO_MAJOR], [@%:@include <uct/api/uct.h>
+@%:@include <uct/api/version.h>], [smartint_uct_major=0])
+    AC_COMPUTE_INT([smartint_uct_minor], [UCT_VERNO_MINOR], [@%:@include <uct/api/uct.h>
+@%:@include <uct/api/version.h>], [smartint_uct_minor=0])
+    smartint_uct_version="$smartint_uct_major.$smartint_uct_minor"
+    AS_IF([test "$smartint_uct_major" -lt 1 ||
+           { test "$smartint_uct_major" -eq 1 && test "$smartint_uct_minor" -lt 13; }],
+          [AC_MSG_ERROR([UCX $smartint_uct_version was found, but smartint needs 1.13 or later: install a newer one or name it with --with-ucx=PREFIX])])
+    AC_MSG_CHECKING([whether a program links with UCT])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <uct/api/uct.h>]],
+                                    [[return uct_query_components((void *)0, (void *)0) + uct_iface_event_arm((void *)0, 0);]])],
+                   [AC_MSG_RESULT([yes])],
+                   [AC_MSG_RESULT([no])
+                    AC_MSG_ERROR([no program links with $UCT_LIBS: install UCX's libraries beside its headers, or name them with --with-ucx=PREFIX (config.log has the linker's words)])])
+    CPPFLAGS="$smartint_save_CPPFLAGS"
+    LIBS="$smartint_save_LIBS"
+    AC_DEFINE_UNQUOTED([SMARTINT_UCX_VERSION], ["$smartint_uct_version"],
+                       [Version of the UCX headers the engine was built with])
+    AC_SUBST([UCT_CPPFLAGS])
+    AC_SUBST([UCT_LIBS])
+])

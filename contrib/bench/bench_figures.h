@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Statistics over repetitions, and the CSV file that programs read.
+
+#ifndef SMARTINT_BENCH_FIGURES_H
+#define SMARTINT_BENCH_FIGURES_H
+
+#include "bench_options.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <mpi.h>
+#include <string>
+#include <vector>
+
+namespace bench {
+// ------------------------------------------------------------------------
+
+inline double smallest(const std::vector<double> &v)
+{
+    return *std::min_element(v.begin(), v.end());
+}
+
+inline double median(std::vector<double> v)
+{
+    const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+    std::nth_element(v.begin(), middle, v.end());
+    if (1 == v.size() % 2) {
+        return *middle;
+    }
+    return (*middle + *std::max_element(v.begin(), middle)) / 2;
+}
+
+// Rank 0's figures: one per line in the CSV file, for programs. Other ranks hold an idle one.
+class figures {
+public:
+    explicit figures(const std::string &path)
+    {
+        if ("-" == path) {
+            out_ = stdout;
+        } else if (!path.empty()) {
+            out_ = std::fopen(path.c_str(), "w");
+            if (nullptr == out_) {
+                std::fprintf(stderr, "overlap: cannot write %s\n", path.c_str());
+                MPI_Abort(MPI_COMM_WORLD, 2);
+            }
+        }
+        if (nullptr != out_) {
+            std::fputs("figure,mode,bytes,rank,unit,value\n", out_);
+        }
+    }
+    figures() = default;
+    ~figures()
+    {
+        if (nullptr != out_ && stdout != out_) {
+            std::fclose(out_);
+        }
+    }
+    figures(const figures &) = delete;
+    figures &operator=(const figures &) = delete;
+
+    void put(const char *figure, const char *mode, std::size_t bytes, int rank, const char *unit,
+             double value)
+    {
+        if (nullptr == out_) {
+            return;
+        }
+        std::fprintf(out_, "%s,%s,", figure, mode);
+        std::fprintf(out_, 0 == bytes ? "," : "%zu,", bytes);
+        std::fprintf(out_, rank < 0 ? "," : "%d,", rank);
+        std::fprintf(out_, "%s,%.6g\n", unit, value);
+        std::fflush(out_);
+    }
+    void put(const std::string &figure, mode m, std::size_t bytes, const char *unit, double value)
+    {
+        put(figure.c_str(), name_of(m), bytes, -1, unit, value);
+    }
+    // least and median of the samples
+    void put_both(const std::string &figure, mode m, std::size_t bytes, const char *unit,
+                  const std::vector<double> &samples)
+    {
+        put(figure + "_min", m, bytes, unit, smallest(samples));
+        put(figure + "_med", m, bytes, unit, median(samples));
+    }
+
+private:
+    std::FILE *out_ = nullptr;
+};
+
+} // namespace bench
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// pml/smartint: MPI's point-to-point semantics over the engine. This file is the module's
+// table of contents. Application threads only; the interrupt thread never comes here.
+#pragma once
+
+#include <smartint/ompi_glue.h>
+
+extern "C" {
+#include "ompi_config.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/pml/base/pml_base_bsend.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/message/message.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/runtime/opal_progress.h"
+}
+
+#include "common_smartint_mca.h"
+
+namespace smartint::pml {
+
+extern mca_pml_base_module_t the_module;
+
+// pml_smartint_comm.cc: what hangs at c_pml_comm
+struct communicator_data {
+    std::vector<endpoint *> peers; // by rank in the remote group, found at first use
+};
+endpoint *find_endpoint(ompi_communicator_t *comm, int rank); // slow part
+inline endpoint *peer_endpoint(ompi_communicator_t *comm, int rank) {
+    auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
+    endpoint *ep = data->peers[static_cast<std::size_t>(rank)];
+    return __builtin_expect(nullptr != ep, 1) ? ep : find_endpoint(comm, rank);
+}
+
+extern "C" {
+int pml_smartint_add_procs(ompi_proc_t **procs, std::size_t count) noexcept;
+int pml_smartint_del_procs(ompi_proc_t **procs, std::size_t count) noexcept;
+int pml_smartint_add_comm(ompi_communicator_t *comm) noexcept;
+int pml_smartint_del_comm(ompi_communicator_t *comm) noexcept;
+int pml_smartint_enable(bool enable) noexcept;
+int pml_smartint_progress() noexcept;
+
+int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
+                            int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                            ompi_request_t **request) noexcept;
+int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
+                       int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                       ompi_request_t **request) noexcept;
+int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
+                      int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm) noexcept;
+int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src,
+                            int tag, ompi_communicator_t *comm,
+                            ompi_request_t **request) noexcept;
+int pml_smartint_irecv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                       ompi_communicator_t *comm, ompi_request_t **request) noexcept;
+int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                      ompi_communicator_t *comm, ompi_status_public_t *status) noexcept;
+int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                        ompi_status_public_t *status) noexcept;
+int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm,
+                       ompi_status_public_t *status) noexcept;
+int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
+                         ompi_message_t **message, ompi_status_public_t *status) noexcept;
+int pml_smartint_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
+                        ompi_status_public_t *status) noexcept;
+int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
+                        ompi_message_t **message, ompi_request_t **request) noexcept;
+int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
+                       ompi_message_t **message, ompi_status_public_t *status) noexcept;
+int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept;
+int pml_smartint_dump(ompi_communicator_t *comm, int verbose) noexcept;
+}
+
+// pml_smartint_wait.cc: the application's waits, so that nobody wakes a rank that sits in one
+void hook_waits();
+void unhook_waits();
+
+// Spin until done() holds. Inside the gate; opal_progress now and then, for everybody else's
+// callbacks and for yielding the processor where ranks are oversubscribed.
+template <class F> inline void wait_until(F done) {
+    engine &e = engine::instance();
+    e.begin_wait();
+    while (!done()) {
+        for (int i = 0; i < 32 && !done(); ++i) {
+            e.progress();
+        }
+        if (!done()) {
+            opal_progress();
+        }
+    }
+    e.end_wait();
+}
+
+inline std::int32_t engine_source(int src) { return MPI_ANY_SOURCE == src ? any_source : src; }
+inline std::int32_t engine_tag(int tag) { return MPI_ANY_TAG == tag ? any_tag : tag; }
+
+} // namespace smartint::pml

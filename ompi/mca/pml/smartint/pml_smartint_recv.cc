@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "pml_smartint_request.h"
+
+namespace smartint::pml {
+namespace {
+
+receive_request *make(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                      ompi_communicator_t *comm, bool persistent) {
+    receive_request *r = obtain_receive();
+    if (nullptr == r) {
+        return nullptr;
+    }
+    OMPI_REQUEST_INIT(&r->super, persistent);
+    r->super.req_mpi_object.comm = comm;
+    r->super.req_status._cancelled = 0;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
+    r->buf = buf;
+    r->count = count;
+    r->datatype = datatype;
+    r->comm = comm;
+    r->src = src;
+    r->tag = tag;
+    r->active = r->freed = false;
+    OBJ_RETAIN(comm);
+    OMPI_DATATYPE_RETAIN(datatype);
+    return r;
+}
+
+void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
+    op->context = comm->c_contextid;
+    op->source = engine_source(src);
+    op->tag = engine_tag(tag);
+    op->failed = false;
+}
+
+} // namespace
+
+int begin_receive(receive_request *r) {
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_complete = REQUEST_PENDING;
+    set_selection(&r->op, r->comm, r->src, r->tag);
+    aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
+    r->op.blocking = false;
+    r->active = true;
+    engine &e = engine::instance();
+    e.enter();
+    e.receive(&r->op);
+    e.finish_operations();
+    e.leave();
+    return OMPI_SUCCESS;
+}
+
+extern "C" {
+
+int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src,
+                            int tag, ompi_communicator_t *comm,
+                            ompi_request_t **request) noexcept {
+    receive_request *r = make(buf, count, datatype, src, tag, comm, true);
+    if (nullptr == r) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *request = &r->super;
+    return OMPI_SUCCESS;
+}
+
+int pml_smartint_irecv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                       ompi_communicator_t *comm, ompi_request_t **request) noexcept {
+    receive_request *r = make(buf, count, datatype, src, tag, comm, false);
+    if (nullptr == r) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *request = &r->super;
+    return begin_receive(r);
+}
+
+int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                      ompi_communicator_t *comm, ompi_status_public_t *status) noexcept {
+    recv_op op;
+    layout_convertor convertor;
+    set_selection(&op, comm, src, tag);
+    aim(&op, &convertor, buf, count, datatype);
+    op.blocking = true;
+    engine &e = engine::instance();
+    e.enter();
+    e.receive(&op);
+    e.leave();
+    wait_until([&] { return op_state::done == op.seen_state(); });
+    return fill_status(op, status);
+}
+
+int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
+                        ompi_message_t **message, ompi_request_t **request) noexcept {
+    auto *u = static_cast<unexpected *>((*message)->req_ptr);
+    ompi_communicator_t *comm = (*message)->comm;
+    receive_request *r = make(buf, count, datatype, u->key.source, u->key.tag, comm, false);
+    if (nullptr == r) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    ompi_message_return(*message);
+    *message = MPI_MESSAGE_NULL;
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    set_selection(&r->op, comm, r->src, r->tag);
+    aim(&r->op, &r->convertor, buf, count, datatype);
+    r->op.blocking = false;
+    r->active = true;
+    *request = &r->super;
+    engine &e = engine::instance();
+    e.enter();
+    e.receive_matched(&r->op, u);
+    e.finish_operations();
+    e.leave();
+    return OMPI_SUCCESS;
+}
+
+int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
+                       ompi_message_t **message, ompi_status_public_t *status) noexcept {
+    auto *u = static_cast<unexpected *>((*message)->req_ptr);
+    recv_op op;
+    layout_convertor convertor;
+    set_selection(&op, (*message)->comm, u->key.source, u->key.tag);
+    ompi_message_return(*message);
+    *message = MPI_MESSAGE_NULL;
+    aim(&op, &convertor, buf, count, datatype);
+    op.blocking = true;
+    engine &e = engine::instance();
+    e.enter();
+    e.receive_matched(&op, u);
+    e.leave();
+    wait_until([&] { return op_state::done == op.seen_state(); });
+    return fill_status(op, status);
+}
+
+int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        ompi_request_t *q = requests[i];
+        if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
+            continue;
+        }
+        const bool sends = is_send(q);
+        const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
+                             : begin_receive(reinterpret_cast<receive_request *>(q));
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+} // extern "C"
+} // namespace smartint::pml

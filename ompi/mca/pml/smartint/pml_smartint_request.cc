@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "pml_smartint_request.h"
+
+#include <cstddef>
+#include <new>
+
+namespace smartint::pml {
+namespace {
+
+template <class R, class O> R *request_of(O *op) {
+    return reinterpret_cast<R *>(reinterpret_cast<std::byte *>(op) - offsetof(R, op));
+}
+
+// The convertor stands behind the operation in both requests.
+void gather(send_op *op, std::uint64_t at, void *data, std::uint64_t bytes) {
+    static_cast<layout_convertor *>(op->user)->pack(at, data, bytes);
+}
+
+void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t bytes) {
+    static_cast<layout_convertor *>(op->user)->unpack(at, data, bytes);
+}
+
+int free_send(ompi_request_t **request) {
+    auto *r = reinterpret_cast<send_request *>(*request);
+    engine &e = engine::instance();
+    e.enter();
+    if (r->active) {
+        r->freed = true;
+    } else {
+        give_back(r);
+    }
+    e.leave();
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+int free_receive(ompi_request_t **request) {
+    auto *r = reinterpret_cast<receive_request *>(*request);
+    engine &e = engine::instance();
+    e.enter();
+    if (r->active) {
+        r->freed = true;
+    } else {
+        give_back(r);
+    }
+    e.leave();
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+// A send on its way is not called back: the standard lets a cancel fail.
+int cancel_send(ompi_request_t *, int) { return OMPI_SUCCESS; }
+
+int cancel_receive(ompi_request_t *request, int) {
+    auto *r = reinterpret_cast<receive_request *>(request);
+    engine &e = engine::instance();
+    e.enter();
+    const bool taken = r->active && e.cancel_receive(&r->op);
+    if (taken) {
+        r->active = false;
+    }
+    e.leave();
+    if (taken) {
+        r->super.req_status._cancelled = true;
+        r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
+        r->super.req_status.MPI_TAG = MPI_ANY_TAG;
+        r->super.req_status._ucount = 0;
+        ompi_request_complete(&r->super, true);
+    }
+    return OMPI_SUCCESS;
+}
+
+void construct_send(send_request *r) {
+    new (&r->op) send_op{};
+    new (&r->convertor) layout_convertor{};
+    r->super.req_type = OMPI_REQUEST_PML;
+    r->super.req_start = pml_smartint_start;
+    r->super.req_free = free_send;
+    r->super.req_cancel = cancel_send;
+    r->active = r->freed = false;
+    r->bsend_buffer = nullptr;
+}
+
+void destruct_send(send_request *r) { r->convertor.~layout_convertor(); }
+
+void construct_receive(receive_request *r) {
+    new (&r->op) recv_op{};
+    new (&r->convertor) layout_convertor{};
+    r->super.req_type = OMPI_REQUEST_PML;
+    r->super.req_start = pml_smartint_start;
+    r->super.req_free = free_receive;
+    r->super.req_cancel = cancel_receive;
+    r->active = r->freed = false;
+}
+
+void destruct_receive(receive_request *r) { r->convertor.~layout_convertor(); }
+
+opal_free_list_t send_list;
+opal_free_list_t receive_list;
+bool lists_made = false;
+
+template <class R> void release(R *r, opal_free_list_t *list) {
+    r->convertor.release();
+    if (nullptr != r->datatype) {
+        OMPI_DATATYPE_RELEASE(r->datatype);
+    }
+    OBJ_RELEASE(r->comm);
+    OMPI_REQUEST_FINI(&r->super);
+    opal_free_list_return(list, &r->super.super);
+}
+
+} // namespace
+
+static OBJ_CLASS_INSTANCE(send_request, ompi_request_t, construct_send, destruct_send);
+static OBJ_CLASS_INSTANCE(receive_request, ompi_request_t, construct_receive, destruct_receive);
+
+bool is_send(const ompi_request_t *r) { return free_send == r->req_free; }
+
+void make_request_lists() {
+    if (lists_made) {
+        return;
+    }
+    constexpr int first = 64;
+    constexpr int step = 64;
+    OBJ_CONSTRUCT(&send_list, opal_free_list_t);
+    OBJ_CONSTRUCT(&receive_list, opal_free_list_t);
+    opal_free_list_init(&send_list, sizeof(send_request), opal_cache_line_size,
+                        OBJ_CLASS(send_request), 0, opal_cache_line_size, first, -1, step,
+                        nullptr, 0, nullptr, nullptr, nullptr);
+    opal_free_list_init(&receive_list, sizeof(receive_request), opal_cache_line_size,
+                        OBJ_CLASS(receive_request), 0, opal_cache_line_size, first, -1, step,
+                        nullptr, 0, nullptr, nullptr, nullptr);
+    lists_made = true;
+}
+
+void destroy_request_lists() {
+    if (lists_made) {
+        OBJ_DESTRUCT(&send_list);
+        OBJ_DESTRUCT(&receive_list);
+        lists_made = false;
+    }
+}
+
+send_request *obtain_send() {
+    return reinterpret_cast<send_request *>(opal_free_list_get(&send_list));
+}
+
+receive_request *obtain_receive() {
+    return reinterpret_cast<receive_request *>(opal_free_list_get(&receive_list));
+}
+
+void give_back(send_request *r) { release(r, &send_list); }
+void give_back(receive_request *r) { release(r, &receive_list); }
+
+void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count,
+         ompi_datatype_t *datatype) {
+    std::byte *base = nullptr;
+    if (contiguous_piece(buf, count, datatype, &base, &op->length)) {
+        op->buffer = base;
+        op->gather = nullptr;
+        return;
+    }
+    convertor->prepare_send(buf, count, datatype);
+    op->buffer = nullptr;
+    op->user = convertor;
+    op->gather = gather;
+}
+
+void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
+         ompi_datatype_t *datatype) {
+    std::byte *base = nullptr;
+    if (contiguous_piece(buf, count, datatype, &base, &op->capacity)) {
+        op->buffer = base;
+        op->scatter = nullptr;
+        return;
+    }
+    convertor->prepare_receive(buf, count, datatype);
+    op->buffer = nullptr;
+    op->user = convertor;
+    op->scatter = scatter;
+}
+
+int fill_status(const recv_op &op, ompi_status_public_t *status) {
+    int error = MPI_SUCCESS;
+    if (op.failed) {
+        error = MPI_ERR_OTHER;
+    } else if (op.truncated()) {
+        error = MPI_ERR_TRUNCATE;
+    }
+    if (nullptr != status && MPI_STATUS_IGNORE != status) {
+        status->MPI_SOURCE = op.got_source;
+        status->MPI_TAG = op.got_tag;
+        status->MPI_ERROR = error;
+        status->_ucount = op.received;
+        status->_cancelled = 0;
+    }
+    return error;
+}
+
+void receive_done(recv_op *op) {
+    auto *r = request_of<receive_request>(op);
+    r->active = false;
+    fill_status(*op, &r->super.req_status);
+    r->convertor.release();
+    const bool freed = r->freed;
+    // Once complete the request is the application's: nothing of it is touched after that.
+    ompi_request_complete(&r->super, true);
+    if (freed) {
+        give_back(r);
+    }
+}
+
+void send_done(send_op *op) {
+    auto *r = request_of<send_request>(op);
+    r->active = false;
+    r->convertor.release();
+    if (nullptr != r->bsend_buffer) {
+        mca_pml_base_bsend_request_free(r->bsend_buffer);
+        r->bsend_buffer = nullptr;
+    }
+    r->super.req_status.MPI_SOURCE = r->comm->c_my_rank;
+    r->super.req_status.MPI_TAG = r->tag;
+    r->super.req_status.MPI_ERROR = op->failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+    r->super.req_status._ucount = op->length;
+    r->super.req_status._cancelled = 0;
+    const bool freed = r->freed;
+    ompi_request_complete(&r->super, true);
+    if (freed) {
+        give_back(r);
+    }
+}
+
+} // namespace smartint::pml

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// MPI requests around the engine's operations. They come from Open MPI's free lists and are
+// touched by application threads only.
+#pragma once
+
+#include "pml_smartint_datatype.h"
+
+namespace smartint::pml {
+
+struct send_request {
+    ompi_request_t super;
+    send_op op;
+    layout_convertor convertor;
+    const void *buf;
+    std::size_t count;
+    ompi_datatype_t *datatype;
+    ompi_communicator_t *comm;
+    int dst;
+    int tag;
+    mca_pml_base_send_mode_t mode;
+    void *bsend_buffer; // of the internal request that carries a buffered send
+    bool active;        // the engine has it
+    bool freed;         // MPI_Request_free while active
+};
+
+struct receive_request {
+    ompi_request_t super;
+    recv_op op;
+    layout_convertor convertor;
+    void *buf;
+    std::size_t count;
+    ompi_datatype_t *datatype;
+    ompi_communicator_t *comm;
+    int src;
+    int tag;
+    bool active;
+    bool freed;
+};
+
+void make_request_lists();
+void destroy_request_lists();
+send_request *obtain_send();       // nullptr: out of memory
+receive_request *obtain_receive(); // nullptr: out of memory
+void give_back(send_request *r);
+void give_back(receive_request *r);
+
+// Ready the operation inside: buffer or convertor, length, functions.
+void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count,
+         ompi_datatype_t *datatype);
+void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
+         ompi_datatype_t *datatype);
+
+// MPI status of a finished receive; MPI error class.
+int fill_status(const recv_op &op, ompi_status_public_t *status);
+
+// From the engine.
+void receive_done(recv_op *op);
+void send_done(send_op *op);
+
+bool is_send(const ompi_request_t *r);
+
+// The engine's operation begins; under no lock. Used by isend, irecv and start.
+int begin_send(send_request *r);
+int begin_receive(receive_request *r);
+
+} // namespace smartint::pml

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// CPU atomics: the request travels as a message and the target's processor carries it out,
+// atomically towards its own threads too (MCA_BTL_ATOMIC_SUPPORTS_GLOB).
+#include <atomic>
+#include <cstring>
+
+#include "btl_smartint.h"
+#include "common_smartint_ids.h"
+
+namespace smartint::btl {
+namespace {
+
+struct pending {
+    mca_btl_base_module_t *btl;
+    mca_btl_base_endpoint_t *peer;
+    void *local;
+    mca_btl_base_registration_handle_t *handle;
+    mca_btl_base_rdma_completion_fn_t done;
+    void *context;
+    void *data;
+    std::uint64_t id;
+    std::uint32_t bytes;
+    wire::atomic_request request;
+};
+
+id_table<pending> waiting; // under the gate
+
+bool translate(mca_btl_base_atomic_op_t op, wire::atomic_op *out) {
+    switch (op) {
+    case MCA_BTL_ATOMIC_ADD:
+        *out = wire::atomic_op::add;
+        return true;
+    case MCA_BTL_ATOMIC_AND:
+        *out = wire::atomic_op::band;
+        return true;
+    case MCA_BTL_ATOMIC_OR:
+        *out = wire::atomic_op::bor;
+        return true;
+    case MCA_BTL_ATOMIC_XOR:
+        *out = wire::atomic_op::bxor;
+        return true;
+    case MCA_BTL_ATOMIC_SWAP:
+        *out = wire::atomic_op::swap;
+        return true;
+    case MCA_BTL_ATOMIC_MIN:
+        *out = wire::atomic_op::min;
+        return true;
+    case MCA_BTL_ATOMIC_MAX:
+        *out = wire::atomic_op::max;
+        return true;
+    default:
+        return false;
+    }
+}
+
+template <class T> T apply(wire::atomic_op op, T old, T operand) {
+    switch (op) {
+    case wire::atomic_op::add:
+        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) +
+                              static_cast<std::make_unsigned_t<T>>(operand));
+    case wire::atomic_op::band:
+        return old & operand;
+    case wire::atomic_op::bor:
+        return old | operand;
+    case wire::atomic_op::bxor:
+        return old ^ operand;
+    case wire::atomic_op::min:
+        return operand < old ? operand : old;
+    case wire::atomic_op::max:
+        return operand > old ? operand : old;
+    default:
+        return operand;
+    }
+}
+
+template <class T> std::uint64_t perform(const wire::atomic_request &r) {
+    std::atomic_ref<T> target(*reinterpret_cast<T *>(r.address));
+    T old = target.load(std::memory_order_relaxed);
+    if (wire::atomic_op::cas == r.op) {
+        old = static_cast<T>(r.compare);
+        target.compare_exchange_strong(old, static_cast<T>(r.operand));
+        return static_cast<std::uint64_t>(old);
+    }
+    while (!target.compare_exchange_weak(old, apply<T>(r.op, old, static_cast<T>(r.operand)))) {
+    }
+    return static_cast<std::uint64_t>(old);
+}
+
+int start(pending *p) {
+    engine &e = engine::instance();
+    e.enter();
+    p->id = waiting.add(p);
+    p->request.id = p->id;
+    p->request.name = e.identity().name;
+    endpoint *ep = peer_of(p->peer);
+    auto r = e.active_message(ep, wire::atomic, &p->request, sizeof(p->request), nullptr, 0);
+    if (engine::am_result::full == r) {
+        e.queue_message(ep, wire::atomic, &p->request, sizeof(p->request), nullptr, 0, nullptr,
+                        nullptr);
+        r = engine::am_result::sent;
+    }
+    if (engine::am_result::broken == r) {
+        waiting.remove(p->id);
+        delete p;
+    }
+    e.leave();
+    return engine::am_result::broken == r ? OPAL_ERR_UNREACH : OPAL_SUCCESS;
+}
+
+std::uint32_t width(int flags) { return 0 != (flags & MCA_BTL_ATOMIC_FLAG_32BIT) ? 4 : 8; }
+
+} // namespace
+
+int atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint64_t remote,
+              mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
+              std::uint64_t operand, int flags, int order,
+              mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) {
+    return atomic_fop(btl, peer, nullptr, remote, nullptr, nullptr, op, operand, flags, order,
+                      cbfunc, cbcontext, cbdata);
+}
+
+int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
+               std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+               mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
+               std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc,
+               void *cbcontext, void *cbdata) {
+    wire::atomic_op what{};
+    if (!translate(op, &what)) {
+        return OPAL_ERR_NOT_SUPPORTED;
+    }
+    return start(new pending{btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, 0,
+                             width(flags),
+                             {0, 0, remote, operand, 0, what, width(flags)}});
+}
+
+int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
+                 std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
+                 mca_btl_base_registration_handle_t *, std::uint64_t compare, std::uint64_t value,
+                 int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
+                 void *cbdata) {
+    return start(new pending{btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, 0,
+                             width(flags),
+                             {0, 0, remote, value, compare, wire::atomic_op::cas, width(flags)}});
+}
+
+// At the target. A job's processes may write each other's memory anyway (direct copies), so
+// the address is theirs to choose; alignment and width are checked, they would fault here.
+void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    wire::atomic_request r{};
+    if (bytes < sizeof(r)) {
+        return;
+    }
+    std::memcpy(&r, data, sizeof(r));
+    if (nullptr == from) {
+        from = engine::instance().find_peer(r.name);
+    }
+    if (nullptr == from || 0 == r.address || (4 != r.bytes && 8 != r.bytes) ||
+        0 != r.address % r.bytes) {
+        return;
+    }
+    const std::uint64_t old = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
+    const wire::atomic_result a{r.id, old};
+    engine &e = engine::instance();
+    if (engine::am_result::full ==
+        e.active_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0)) {
+        e.queue_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0, nullptr, nullptr);
+    }
+}
+
+void finish_atomic(const std::byte *data, std::uint32_t bytes) {
+    wire::atomic_result a{};
+    if (bytes < sizeof(a)) {
+        return;
+    }
+    std::memcpy(&a, data, sizeof(a));
+    pending *p = waiting.find(a.id);
+    if (nullptr == p) {
+        return;
+    }
+    waiting.remove(a.id);
+    if (nullptr != p->local) {
+        if (4 == p->bytes) {
+            const auto value = static_cast<std::uint32_t>(a.value);
+            std::memcpy(p->local, &value, sizeof(value));
+        } else {
+            std::memcpy(p->local, &a.value, sizeof(a.value));
+        }
+    }
+    p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, OPAL_SUCCESS);
+    delete p;
+}
+
+} // namespace smartint::btl

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Life of the component. Open MPI opens every BTL in every job before it chooses a PML, so
+// everything here stays still until the user has named smartint.
+#include "btl_smartint.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace smartint::btl {
+namespace {
+
+extern "C" int btl_smartint_register() noexcept;
+extern "C" int btl_smartint_open() noexcept { return OPAL_SUCCESS; }
+extern "C" int btl_smartint_close() noexcept {
+    glue_stop();
+    return OPAL_SUCCESS;
+}
+
+bool chosen() {
+    return glue_named("pml") || glue_named("osc") || glue_named("spml") || glue_named("btl");
+}
+
+extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept;
+extern "C" int btl_smartint_progress() noexcept { return engine::instance().progress(); }
+
+} // namespace
+
+component the_component_state{};
+
+} // namespace smartint::btl
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" // the rest is reserved, zero
+extern "C" {
+__attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t
+    mca_btl_smartint_component = {
+        .btl_version =
+            {
+                MCA_BTL_DEFAULT_VERSION("smartint"),
+                .mca_open_component = smartint::btl::btl_smartint_open,
+                .mca_close_component = smartint::btl::btl_smartint_close,
+                .mca_register_component_params = smartint::btl::btl_smartint_register,
+            },
+        .btl_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+        .btl_init = smartint::btl::btl_smartint_init,
+        .btl_progress = nullptr,
+};
+}
+#pragma GCC diagnostic pop
+
+namespace smartint::btl {
+namespace {
+
+extern "C" int btl_smartint_register() noexcept {
+    return glue_register(&mca_btl_smartint_component.btl_version);
+}
+
+extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept {
+    *count = 0;
+    if (!chosen() || OPAL_SUCCESS != glue_start(threads)) {
+        return nullptr;
+    }
+    const modex &mine = glue_modex();
+    int rc = OPAL_SUCCESS;
+    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_smartint_component.btl_version, &mine,
+                    sizeof(mine));
+    if (OPAL_SUCCESS != rc) {
+        return nullptr;
+    }
+    engine::instance().hooks().active_message = on_message;
+    // pml/smartint registers the engine's progress itself; for others it is ours.
+    mca_btl_smartint_component.btl_progress =
+        glue_named("pml") ? nullptr : btl_smartint_progress;
+    fill_modules();
+    auto **list =
+        static_cast<mca_btl_base_module_t **>(std::malloc(2 * sizeof(mca_btl_base_module_t *)));
+    if (nullptr == list) {
+        return nullptr;
+    }
+    if (0 != engine::instance().settings().shared_memory) {
+        list[(*count)++] = &the_component_state.shared.super;
+    }
+    if (engine::instance().net().is_open()) {
+        list[(*count)++] = &the_component_state.network.super;
+    }
+    return list;
+}
+
+} // namespace
+} // namespace smartint::btl

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What the two modules can do, told to Open MPI.
+#include <cstring>
+
+#include "btl_smartint.h"
+
+extern "C" mca_btl_base_component_3_0_0_t mca_btl_smartint_component;
+
+namespace smartint::btl {
+namespace {
+
+extern "C" int btl_smartint_finalize(mca_btl_base_module_t *) noexcept {
+    engine::instance().stop_thread();
+    return OPAL_SUCCESS;
+}
+
+extern "C" int btl_smartint_register_error(mca_btl_base_module_t *,
+                                           mca_btl_base_module_error_cb_fn_t) noexcept {
+    return OPAL_SUCCESS; // lost peers fail their own operations
+}
+
+void common_table(module &m) {
+    auto &b = m.super;
+    std::memset(&b, 0, sizeof(b));
+    b.btl_component = &mca_btl_smartint_component;
+    b.btl_add_procs = add_procs;
+    b.btl_del_procs = del_procs;
+    b.btl_finalize = btl_smartint_finalize;
+    b.btl_alloc = alloc;
+    b.btl_free = free_descriptor;
+    b.btl_prepare_src = prepare_src;
+    b.btl_send = send;
+    b.btl_sendi = sendi;
+    b.btl_register_error = btl_smartint_register_error;
+    b.btl_atomic_op = atomic_op;
+    b.btl_atomic_fop = atomic_fop;
+    b.btl_atomic_cswap = atomic_cswap;
+    b.btl_flush = flush;
+    b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
+                         MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
+                         MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
+                         MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+    b.btl_get_limit = SIZE_MAX;
+    b.btl_put_limit = SIZE_MAX;
+    b.btl_get_alignment = 0;
+    b.btl_put_alignment = 0;
+    b.btl_rdma_pipeline_frag_size = SIZE_MAX;
+    b.btl_min_rdma_pipeline_size = SIZE_MAX;
+}
+
+} // namespace
+
+void fill_modules() {
+    const params &p = engine::instance().settings();
+    const bool ours = glue_named("pml") || glue_named("osc") || glue_named("spml");
+    constexpr std::size_t head = 64; // ob1's own headers travel inside our limits
+
+    module &s = the_component_state.shared;
+    common_table(s);
+    s.shared = true;
+    // Above vader and self (64K) only where a component of ours is chosen.
+    s.super.btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + (ours ? 1024 : 0);
+    s.super.btl_latency = 1;
+    s.super.btl_bandwidth = 10000;
+    s.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
+                        MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+    if ("copy" != p.rendezvous) {
+        s.super.btl_flags |= MCA_BTL_FLAGS_RDMA;
+        s.super.btl_put = put;
+        s.super.btl_get = get;
+    }
+    const std::size_t quarter = p.ring_bytes / 4 - layout::line - sizeof(wire::am_header);
+    s.super.btl_max_send_size = std::min<std::size_t>(32768, quarter / 2);
+    s.super.btl_eager_limit = std::min<std::size_t>(4096, s.super.btl_max_send_size);
+    s.super.btl_rndv_eager_limit = s.super.btl_eager_limit;
+    s.super.btl_rdma_pipeline_send_length = s.super.btl_eager_limit;
+
+    module &n = the_component_state.network;
+    common_table(n);
+    n.shared = false;
+    n.super.btl_exclusivity = MCA_BTL_EXCLUSIVITY_LOW + (ours ? 2048 : 512); // above tcp
+    n.super.btl_latency = 100;
+    n.super.btl_bandwidth = 100;
+    n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
+                        MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+    const auto message = engine::instance().net().is_open()
+                             ? engine::instance().net().caps().max_message
+                             : 8192U;
+    n.super.btl_max_send_size = message - head - sizeof(wire::am_header);
+    n.super.btl_eager_limit = std::min<std::size_t>(65536, n.super.btl_max_send_size);
+    n.super.btl_rndv_eager_limit = n.super.btl_eager_limit;
+    n.super.btl_rdma_pipeline_send_length = n.super.btl_max_send_size;
+}
+
+} // namespace smartint::btl

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Active messages of the BTL's users.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "btl_smartint.h"
+
+namespace smartint::btl {
+namespace {
+
+// Descriptors are reused through a small stack per size class; the rest is malloc's work.
+constexpr std::size_t small_room = 4096 + 256;
+std::vector<fragment *> spare;
+
+fragment *obtain(module *m, mca_btl_base_endpoint_t *peer, std::size_t room,
+                 std::uint32_t flags) {
+    fragment *f = nullptr;
+    engine &e = engine::instance();
+    e.enter();
+    if (room <= small_room && !spare.empty()) {
+        f = spare.back();
+        spare.pop_back();
+    }
+    e.leave();
+    if (nullptr == f) {
+        const std::size_t bytes = std::max(room, small_room);
+        f = static_cast<fragment *>(std::malloc(sizeof(fragment) + bytes));
+        if (nullptr == f) {
+            return nullptr;
+        }
+        f->room = bytes;
+    }
+    const std::size_t had = f->room;
+    std::memset(static_cast<void *>(f), 0, sizeof(fragment));
+    f->room = had;
+    f->owner = m;
+    f->peer = peer;
+    f->super.des_segments = f->segments;
+    f->super.des_segment_count = 1;
+    f->super.des_flags = flags;
+    f->super.order = MCA_BTL_NO_ORDER;
+    f->segments[0].seg_addr.pval = f->data();
+    f->segments[0].seg_len = 0;
+    return f;
+}
+
+// Completion of a queued message: runs in the application thread.
+void sent_later(void *arg) {
+    auto *f = static_cast<fragment *>(arg);
+    const bool owned = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+    if (nullptr != f->super.des_cbfunc) {
+        f->super.des_cbfunc(&f->owner->super, f->peer, &f->super, OPAL_SUCCESS);
+    }
+    if (owned) {
+        free_descriptor(&f->owner->super, &f->super);
+    }
+}
+
+} // namespace
+
+mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
+                                 std::uint8_t, std::size_t size, std::uint32_t flags) {
+    if (size > btl->btl_max_send_size) {
+        size = btl->btl_max_send_size;
+    }
+    fragment *f = obtain(reinterpret_cast<module *>(btl), peer, size, flags);
+    if (nullptr == f) {
+        return nullptr;
+    }
+    f->segments[0].seg_len = size;
+    return &f->super;
+}
+
+int free_descriptor(mca_btl_base_module_t *, mca_btl_base_descriptor_t *descriptor) {
+    auto *f = reinterpret_cast<fragment *>(descriptor);
+    if (small_room == f->room) {
+        engine &e = engine::instance();
+        e.enter();
+        spare.push_back(f);
+        e.leave();
+    } else {
+        std::free(f);
+    }
+    return OPAL_SUCCESS;
+}
+
+mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
+                                       opal_convertor_t *convertor, std::uint8_t,
+                                       std::size_t reserve, std::size_t *size,
+                                       std::uint32_t flags) {
+    if (*size + reserve > btl->btl_max_send_size) {
+        *size = btl->btl_max_send_size - reserve;
+    }
+    const bool packs = 0 != opal_convertor_need_buffers(convertor);
+    fragment *f =
+        obtain(reinterpret_cast<module *>(btl), peer, packs ? reserve + *size : reserve, flags);
+    if (nullptr == f) {
+        return nullptr;
+    }
+    iovec iov{};
+    std::uint32_t count = 1;
+    iov.iov_len = *size;
+    iov.iov_base = packs ? f->data() + reserve : nullptr;
+    if (opal_convertor_pack(convertor, &iov, &count, size) < 0) {
+        free_descriptor(btl, &f->super);
+        return nullptr;
+    }
+    if (packs) {
+        f->segments[0].seg_len = reserve + *size;
+    } else {
+        f->segments[0].seg_len = reserve;
+        f->segments[1].seg_addr.pval = iov.iov_base;
+        f->segments[1].seg_len = *size;
+        f->super.des_segment_count = 2;
+        f->in_user_memory = true;
+    }
+    return &f->super;
+}
+
+int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
+         mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag) {
+    auto *f = reinterpret_cast<fragment *>(descriptor);
+    engine &e = engine::instance();
+    f->owner = reinterpret_cast<module *>(btl);
+    f->peer = peer;
+    // One piece on the wire: a second segment is joined behind the first.
+    const std::size_t first = f->segments[0].seg_len;
+    const std::size_t second = f->super.des_segment_count > 1 ? f->segments[1].seg_len : 0;
+    const bool own = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
+    // A message that may wait must own its data in one place; growing it here keeps the
+    // descriptor valid for its owner.
+    static thread_local std::vector<std::byte> joined;
+    const void *data = f->segments[0].seg_addr.pval;
+    if (0 != second) {
+        joined.resize(first + second);
+        std::memcpy(joined.data(), f->segments[0].seg_addr.pval, first);
+        std::memcpy(joined.data() + first, f->segments[1].seg_addr.pval, second);
+        data = joined.data();
+    }
+    f->head = {e.identity().name, tag, 0};
+    e.enter();
+    const auto r = e.active_message(peer_of(peer), wire::am, &f->head, sizeof(f->head), data,
+                                    static_cast<std::uint32_t>(first + second));
+    if (engine::am_result::full == r) {
+        if (0 != second) {
+            // the user's part stays where it is until it is sent; keep the join
+            auto *copy = static_cast<std::byte *>(std::malloc(first + second));
+            if (nullptr == copy) {
+                e.leave();
+                return OPAL_ERR_OUT_OF_RESOURCE;
+            }
+            std::memcpy(copy, data, first + second);
+            struct later {
+                fragment *f;
+                std::byte *copy;
+            };
+            auto *l = new later{f, copy};
+            f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+            e.queue_message(
+                peer_of(peer), wire::am, &f->head, sizeof(f->head), copy,
+                static_cast<std::uint32_t>(first + second),
+                [](void *arg) {
+                    auto *done = static_cast<later *>(arg);
+                    std::free(done->copy);
+                    sent_later(done->f);
+                    delete done;
+                },
+                l);
+        } else {
+            f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+            e.queue_message(peer_of(peer), wire::am, &f->head, sizeof(f->head), data,
+                            static_cast<std::uint32_t>(first), sent_later, f);
+        }
+        e.leave();
+        return OPAL_SUCCESS;
+    }
+    e.leave();
+    if (engine::am_result::broken == r) {
+        return OPAL_ERR_UNREACH;
+    }
+    if (0 != (f->super.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) &&
+        nullptr != f->super.des_cbfunc) {
+        f->super.des_cbfunc(btl, peer, &f->super, OPAL_SUCCESS);
+    }
+    if (own) {
+        free_descriptor(btl, &f->super);
+    }
+    return 1; // on its way, and no callback unless it was asked for
+}
+
+int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor,
+          void *header, std::size_t header_size, std::size_t payload_size, std::uint8_t order,
+          std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) {
+    engine &e = engine::instance();
+    const std::size_t size = header_size + payload_size;
+    if (size <= btl->btl_eager_limit) {
+        alignas(16) std::byte small[512];
+        static thread_local std::vector<std::byte> large;
+        std::byte *buffer = small;
+        if (size > sizeof(small)) {
+            large.resize(size);
+            buffer = large.data();
+        }
+        std::memcpy(buffer, header, header_size);
+        bool packed = true;
+        std::size_t position = 0;
+        if (0 != payload_size) {
+            position = convertor->bConverted;
+            iovec iov{};
+            std::uint32_t count = 1;
+            std::size_t length = payload_size;
+            iov.iov_base = buffer + header_size;
+            iov.iov_len = payload_size;
+            packed = opal_convertor_pack(convertor, &iov, &count, &length) >= 0 &&
+                     length == payload_size;
+        }
+        if (packed) {
+            const wire::am_header head{e.identity().name, tag, 0};
+            e.enter();
+            const auto r = e.active_message(peer_of(peer), wire::am, &head, sizeof(head), buffer,
+                                            static_cast<std::uint32_t>(size));
+            e.leave();
+            if (engine::am_result::sent == r) {
+                return OPAL_SUCCESS;
+            }
+        }
+        if (0 != payload_size) {
+            opal_convertor_set_position(convertor, &position);
+        }
+    }
+    if (nullptr != descriptor) {
+        *descriptor = alloc(btl, peer, order, size, flags);
+    }
+    return OPAL_ERR_RESOURCE_BUSY;
+}
+
+// From the engine, in the application thread.
+void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) {
+    if (wire::atomic == type) {
+        serve_atomic(from, data, bytes);
+        return;
+    }
+    if (wire::atomic_answer == type) {
+        finish_atomic(data, bytes);
+        return;
+    }
+    wire::am_header head{};
+    if (bytes < sizeof(head)) {
+        return;
+    }
+    std::memcpy(&head, data, sizeof(head));
+    if (head.tag >= MCA_BTL_TAG_MAX) {
+        return;
+    }
+    const auto &trigger = mca_btl_base_active_message_trigger[head.tag];
+    if (nullptr == trigger.cbfunc) {
+        return;
+    }
+    mca_btl_base_segment_t segment{};
+    segment.seg_addr.pval = const_cast<std::byte *>(data + sizeof(head));
+    segment.seg_len = bytes - sizeof(head);
+    mca_btl_base_descriptor_t d{};
+    d.des_segments = &segment;
+    d.des_segment_count = 1;
+    const bool shared = nullptr != from && route::shared == from->way;
+    trigger.cbfunc(shared ? &the_component_state.shared.super : &the_component_state.network.super,
+                   static_cast<mca_btl_base_tag_t>(head.tag), &d, trigger.cbdata);
+}
+
+} // namespace smartint::btl

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_board.h"
+
+namespace smartint {
+namespace {
+
+using namespace layout;
+
+constexpr std::uint64_t state_mask = 3;
+
+std::uint64_t pack_source(std::uint32_t source, std::uint32_t seq) {
+    return static_cast<std::uint64_t>(source) << 32 | seq;
+}
+
+unsigned seen_index(std::uint32_t source) { return (source * 2654435761U >> 20) % seen_entries; }
+
+// 1-based counters that may wrap: later means less than half the range ahead.
+bool not_after(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) <= 0; }
+
+} // namespace
+
+bool board_slot::handled(std::uint32_t source, std::uint32_t seq) const {
+    // relaxed: a stale value costs one wake
+    const std::uint64_t seen = slot_->seen[seen_index(source)].load(std::memory_order_relaxed);
+    return 0 != seen && seen >> 32 == source && not_after(seq, static_cast<std::uint32_t>(seen));
+}
+
+board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t source,
+                                               std::uint32_t seq) const {
+    outcome o;
+    std::uint64_t armed = slot_->control.armed.load(std::memory_order_acquire); // B6
+    while (0 != armed) {
+        const unsigned i = static_cast<unsigned>(__builtin_ctzll(armed));
+        armed &= armed - 1;
+        request_entry &r = slot_->requests[i];
+        std::uint64_t state = r.state.load(std::memory_order_acquire); // pairs with B1
+        if (request_armed != (state & state_mask)) {
+            continue;
+        }
+        // relaxed: B1 ordered them before the state; a change since then changes the
+        // generation and the exchange below fails
+        const key_pattern p{{r.key_hi.load(std::memory_order_relaxed),
+                             r.key_lo.load(std::memory_order_relaxed)},
+                            {r.mask_hi.load(std::memory_order_relaxed),
+                             r.mask_lo.load(std::memory_order_relaxed)}};
+        if (!matches(k, p)) {
+            continue;
+        }
+        if (handled(source, seq)) {
+            break;
+        }
+        if (!r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
+                                             std::memory_order_acq_rel)) { // B7
+            continue;
+        }
+        r.match_seq.store(pack_source(source, seq), std::memory_order_relaxed);
+        slot_->control.wanted.store(1, std::memory_order_release);
+        std::atomic_thread_fence(std::memory_order_seq_cst); // B8, pairs with B10
+        o.matched = true;
+        o.wake = rank_outside == slot_->control.progress.load(std::memory_order_acquire); // B9
+        break; // one notice satisfies one request
+    }
+    return o;
+}
+
+board_slot::outcome board_slot::post(const key &k, std::uint32_t source, std::uint32_t seq) const {
+    const std::uint64_t ticket =
+        slot_->control.notices_posted.fetch_add(1, std::memory_order_relaxed);
+    notice_entry &n = slot_->notices[ticket % notice_entries];
+    // A slow poster that is lapped here leaves a torn entry: its stamp then does not fit and
+    // the scanner drops it.
+    n.stamp.store(2 * ticket + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    n.key_hi.store(k.hi, std::memory_order_relaxed);
+    n.key_lo.store(k.lo, std::memory_order_relaxed);
+    n.source_seq.store(pack_source(source, seq), std::memory_order_relaxed);
+    n.stamp.store(2 * ticket + 2, std::memory_order_release); // B4
+    std::atomic_thread_fence(std::memory_order_seq_cst);      // B5, pairs with B2
+    return match_requests(k, source, seq);
+}
+
+int board_owner::arm(const key_pattern &p, bool *matched) {
+    *matched = false;
+    if (~0ULL == used_) {
+        return none;
+    }
+    const int i = __builtin_ctzll(~used_);
+    request_entry &r = slot_->requests[i];
+    r.key_hi.store(p.value.hi, std::memory_order_relaxed);
+    r.key_lo.store(p.value.lo, std::memory_order_relaxed);
+    r.mask_hi.store(p.mask.hi, std::memory_order_relaxed);
+    r.mask_lo.store(p.mask.lo, std::memory_order_relaxed);
+    r.match_seq.store(0, std::memory_order_relaxed);
+    std::uint64_t state = ++generation_ << 2 | request_armed;
+    r.state.store(state, std::memory_order_release); // B1
+    used_ |= 1ULL << i;
+    ++armed_count_;
+    slot_->control.armed.store(used_, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
+    std::uint32_t seq = 0;
+    if (live_notice(p, &seq)) { // B3
+        // a poster may be doing the same: the exchange lets one of us have it
+        if (r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
+                                            std::memory_order_acq_rel)) {
+            r.match_seq.store(seq, std::memory_order_relaxed);
+        }
+        *matched = true;
+    }
+    return i;
+}
+
+bool board_owner::live_notice(const key_pattern &p, std::uint32_t *seq) {
+    const std::uint64_t end = slot_->control.notices_posted.load(std::memory_order_acquire);
+    std::uint64_t from = end > notice_entries ? end - notice_entries : 0;
+    if (scan_from_ > from) {
+        from = scan_from_ <= end ? scan_from_ : end; // a forged counter must not trap us
+    }
+    const board_slot self(slot_);
+    bool all_dead = true;
+    for (std::uint64_t t = from; t < end; ++t) {
+        notice_entry &n = slot_->notices[t % notice_entries];
+        if (2 * t + 2 != n.stamp.load(std::memory_order_acquire)) { // pairs with B4
+            // being written: its poster scans after us and sees our request
+            all_dead = false;
+            continue;
+        }
+        const key k{n.key_hi.load(std::memory_order_relaxed),
+                    n.key_lo.load(std::memory_order_relaxed)};
+        const std::uint64_t ss = n.source_seq.load(std::memory_order_relaxed);
+        if (self.handled(static_cast<std::uint32_t>(ss >> 32), static_cast<std::uint32_t>(ss))) {
+            if (all_dead) {
+                scan_from_ = t + 1;
+            }
+            continue;
+        }
+        all_dead = false;
+        if (matches(k, p)) {
+            *seq = static_cast<std::uint32_t>(ss);
+            return true;
+        }
+    }
+    return false;
+}
+
+void board_owner::disarm(int index) {
+    request_entry &r = slot_->requests[index];
+    used_ &= ~(1ULL << index);
+    --armed_count_;
+    slot_->control.armed.store(used_, std::memory_order_relaxed);
+    // the new generation makes a late matcher's exchange fail
+    r.state.store(++generation_ << 2 | request_free, std::memory_order_release);
+}
+
+void board_owner::rearm_matched() {
+    for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
+        const int i = __builtin_ctzll(left);
+        if (is_matched(i)) {
+            slot_->requests[i].state.store(++generation_ << 2 | request_armed,
+                                           std::memory_order_release);
+        }
+    }
+}
+
+bool board_owner::is_matched(int index) const {
+    return request_matched ==
+           (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
+}
+
+bool board_owner::any_matched() const {
+    for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
+        if (is_matched(__builtin_ctzll(left))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::uint32_t board_owner::match_seq(int index) const {
+    return static_cast<std::uint32_t>(
+        slot_->requests[index].match_seq.load(std::memory_order_relaxed));
+}
+
+void board_owner::publish_seen(std::uint32_t source, std::uint32_t seq) {
+    slot_->seen[seen_index(source)].store(pack_source(source, seq), std::memory_order_relaxed);
+}
+
+bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k,
+                std::uint32_t source, std::uint32_t seq) {
+    std::uint64_t ticket = q.posted.load(std::memory_order_relaxed);
+    do {
+        if (ticket - q.taken.load(std::memory_order_acquire) >= relay_entries) {
+            return false;
+        }
+    } while (!q.posted.compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed));
+    relay_entry &e = q.entries[ticket % relay_entries];
+    e.target.store(static_cast<std::uint64_t>(node) << 32 | slot, std::memory_order_relaxed);
+    e.key_hi.store(k.hi, std::memory_order_relaxed);
+    e.key_lo.store(k.lo, std::memory_order_relaxed);
+    e.source_seq.store(pack_source(source, seq), std::memory_order_relaxed);
+    e.stamp.store(ticket + 1, std::memory_order_release); // R1, pairs with R2
+    return true;
+}
+
+bool relay_take(relay_queue &q, relay_item &out) {
+    const std::uint64_t at = q.taken.load(std::memory_order_relaxed); // ours alone
+    relay_entry &e = q.entries[at % relay_entries];
+    if (at + 1 != e.stamp.load(std::memory_order_acquire)) { // R2, pairs with R1
+        return false;
+    }
+    const std::uint64_t target = e.target.load(std::memory_order_relaxed);
+    out.node = static_cast<std::uint32_t>(target >> 32);
+    out.slot = static_cast<std::uint32_t>(target);
+    out.k = {e.key_hi.load(std::memory_order_relaxed), e.key_lo.load(std::memory_order_relaxed)};
+    out.source_seq = e.source_seq.load(std::memory_order_relaxed);
+    q.taken.store(at + 1, std::memory_order_release);
+    return true;
+}
+
+bool relay_empty(const relay_queue &q) {
+    const std::uint64_t at = q.taken.load(std::memory_order_relaxed);
+    return at + 1 != q.entries[at % relay_entries].stamp.load(std::memory_order_acquire);
+}
+
+} // namespace smartint

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The notice board: requests (who waits for what) and notices (what has arrived). Whoever
+// comes second sees that the two match, marks the request and learns whether the rank must
+// be woken (SI 4.2.2, 4.3.2). Hints only: a lost or forged one costs overlap, never data.
+//
+//   arm:  write entry; state = armed (B1 release); full fence (B2); scan notices (B3)
+//   post: write notice; stamp (B4 release);        full fence (B5); scan requests (B6)
+// Not both scans can miss: B2/B5 order each side's store before its own loads.
+//   match: state armed -> matched by compare-exchange (B7); wanted = 1; full fence (B8);
+//          read progress (B9)
+//   leave: progress = outside; full fence (B10); read wanted (B11)
+// So a rank that leaves after B9 saw it inside reads wanted = 1.
+#pragma once
+
+#include "common_smartint_key.h"
+#include "common_smartint_layout.h"
+
+namespace smartint {
+
+// One rank's slot of a board, as its owner or a stranger sees it. Holds no state of its own.
+class board_slot {
+public:
+    explicit board_slot(layout::slot *s = nullptr) : slot_(s) {}
+    layout::slot *raw() const { return slot_; }
+
+    // Outcome of a scan or a post.
+    struct outcome {
+        bool matched = false;
+        bool wake = false; // the rank was outside its engine: ring its descriptor
+    };
+
+    // Poster (any process). source: the sender's process number, seq its 1-based counter
+    // of such notices to this rank; both only serve to drop what was handled already.
+    outcome post(const key &k, std::uint32_t source, std::uint32_t seq) const;
+
+    // Anyone who wants to know whether the rank can be left alone.
+    bool inside() const {
+        return layout::rank_inside == slot_->control.progress.load(std::memory_order_acquire);
+    }
+    bool handled(std::uint32_t source, std::uint32_t seq) const;
+    // Scan requests armed for a notice; used by post and by the helper.
+    outcome match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const;
+
+private:
+    layout::slot *slot_;
+};
+
+// The owner's side: arms, disarms, publishes. Under the gate, except where noted.
+class board_owner {
+public:
+    static constexpr int none = -1;
+
+    void attach(layout::slot *s) { slot_ = s; }
+    bool attached() const { return nullptr != slot_; }
+
+    // Post a request. Index of the entry, or none when the table is full. *matched: a live
+    // notice was there already, so the owner is its own second comer.
+    int arm(const key_pattern &p, bool *matched);
+    void disarm(int index);
+    // Back to armed after a match that led to nothing.
+    void rearm_matched();
+    bool is_matched(int index) const;
+    std::uint32_t match_seq(int index) const;
+    bool any_matched() const;
+    unsigned armed_count() const { return armed_count_; }
+
+    void publish_seen(std::uint32_t source, std::uint32_t seq);
+    void set_progress(layout::rank_state s) {
+        slot_->control.progress.store(s, std::memory_order_release);
+    }
+    // After set_progress(outside): true if somebody matched meanwhile (B10, B11).
+    bool wanted_after_leave() {
+        std::atomic_thread_fence(std::memory_order_seq_cst); // B10, pairs with B8
+        return 0 != slot_->control.wanted.load(std::memory_order_acquire); // B11
+    }
+    void clear_wanted() { slot_->control.wanted.store(0, std::memory_order_release); }
+    bool wanted() const { return 0 != slot_->control.wanted.load(std::memory_order_acquire); }
+
+private:
+    bool live_notice(const key_pattern &p, std::uint32_t *seq);
+
+    layout::slot *slot_ = nullptr;
+    std::uint64_t used_ = 0;       // private mirror of control.armed
+    std::uint64_t generation_ = 0; // of all entries together: never repeats
+    std::uint64_t scan_from_ = 0;  // no live notice has an older ticket
+    unsigned armed_count_ = 0;
+};
+
+// The outbound queue to the helper. Any local rank posts; full means dropped (false).
+bool relay_post(layout::relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k,
+                std::uint32_t source, std::uint32_t seq);
+struct relay_item {
+    std::uint32_t node, slot;
+    key k;
+    std::uint64_t source_seq;
+};
+// Helper only. False: nothing there.
+bool relay_take(layout::relay_queue &q, relay_item &out);
+bool relay_empty(const layout::relay_queue &q);
+
+} // namespace smartint

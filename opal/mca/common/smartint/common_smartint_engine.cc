@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Life of the engine and its peers.
+#include "common_smartint_engine.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common_smartint_log.h"
+#include "common_smartint_thread.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint32_t smallest_network_message = 8192; // what transports offer anyway
+constexpr std::uint32_t fragment_bytes = 16384;          // of a copy pipeline inside a node
+
+} // namespace
+
+engine &engine::instance() {
+    // Never destroyed: the interrupt thread is joined in stop(), and the library stays
+    // loaded (-z nodelete), so that no destructor order at exit matters.
+    static engine *the_engine = new engine;
+    return *the_engine;
+}
+
+engine::engine() { std::fill(std::begin(doorbell_), std::end(doorbell_), -1); }
+
+engine::~engine() { stop(); }
+
+int engine::start(const params &p, const engine_identity &me, bool with_network) {
+    if (started_) {
+        return 0;
+    }
+    params_ = p;
+    me_ = me;
+    random_ = me.name * 0x9e3779b97f4a7c15ULL + 1;
+    strategy_kind kind{};
+    parse_strategy(p.progress, &kind);
+    parse_rendezvous(p.rendezvous, &rendezvous_);
+    strategy_ = make_strategy(kind);
+    gate_.set_mode(me.threads                   ? gate::mode::locked
+                   : strategy_->claims_often() ? gate::mode::fenced
+                                                : gate::mode::asymmetric);
+    if (with_network && "none" != p.transport) {
+        network_config cfg;
+        cfg.transport = p.transport;
+        cfg.device = p.device;
+        cfg.allow_write = rendezvous_kind::copy != rendezvous_ &&
+                          rendezvous_kind::read != rendezvous_;
+        const std::uint32_t wanted = p.network_eager_limit + wire::max_header + 64;
+        cfg.message_bytes = std::max(wanted, smallest_network_message);
+        if (int error = network_.open(cfg, network_message, this); 0 != error) {
+            const std::string value = p.transport + "/" + p.device;
+            tell(topic::no_transport, value.c_str(), network_.why().c_str());
+            flush_reports();
+            return error;
+        }
+    }
+    started_ = true;
+    return 0;
+}
+
+int engine::create_board(std::uint32_t slots) {
+    const int error = segment_.create(params_.directory.c_str(),
+                                      static_cast<std::uint32_t>(me_.name >> 32), slots,
+                                      params_.ring_bytes, params_.helpers);
+    if (0 != error) {
+        tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
+        return error;
+    }
+    leader_ = true;
+    attach_slot();
+    return 0;
+}
+
+int engine::open_board(const segment_ticket &ticket) {
+    if (segment_.mapped()) {
+        return 0;
+    }
+    const int error = segment_.open(params_.directory.c_str(), ticket);
+    if (0 == error && me_.slot >= segment_.slots()) {
+        segment_.close();
+        tell(topic::bad_segment, ticket.name, "fewer ranks than expected");
+        return EPROTO;
+    }
+    if (0 != error) {
+        tell(topic::bad_segment, ticket.name, segment_.why().c_str());
+        return error;
+    }
+    attach_slot();
+    return 0;
+}
+
+void engine::attach_slot() {
+    layout::slot &s = segment_.slot(me_.slot);
+    auto &c = s.control;
+    wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const auto pid = static_cast<std::uint32_t>(getpid());
+    c.pid.store(pid, std::memory_order_relaxed);
+    c.wake_fd.store(wake_fd_, std::memory_order_relaxed);
+    c.vpid = static_cast<std::uint32_t>(me_.name);
+    c.start_time = process_start_time(pid);
+    cpu_set_t set;
+    if (0 == sched_getaffinity(0, sizeof(set), &set)) {
+        for (unsigned i = 0; i < layout::cpu_mask_words * 64 && i < CPU_SETSIZE; ++i) {
+            if (CPU_ISSET(i, &set)) {
+                c.cpus[i / 64] |= 1ULL << (i % 64);
+            }
+        }
+    }
+    ring_.attach(&s.ring, segment_.ring(me_.slot), segment_.ring_bytes());
+    board_.attach(&s);
+    by_slot_.assign(segment_.slots(), nullptr);
+    waker_.resize(segment_.slots());
+    c.attached.store(1, std::memory_order_release); // A1: pairs with the waker's and helper's acquire
+}
+
+// The leader takes the name away once every rank of the node is in.
+void engine::unlink_when_complete() {
+    for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
+        if (1 != segment_.slot(i).control.attached.load(std::memory_order_acquire)) {
+            return;
+        }
+    }
+    board_complete();
+}
+
+void engine::board_complete() {
+    segment_.unlink();
+    leader_ = false;
+}
+
+void engine::start_thread() {
+    if (thread_ || !strategy_ || !strategy_->needs_thread() ||
+        (!board_.attached() && !network_.is_open())) {
+        return;
+    }
+    if (wake_fd_ < 0) {
+        wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    auto t = std::make_unique<interrupt_thread>(*this);
+    if (t->start()) {
+        thread_ = std::move(t);
+    }
+}
+
+void engine::stop_thread() {
+    if (board_.attached()) {
+        segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_relaxed);
+    }
+    if (thread_) {
+        thread_->stop();
+        thread_.reset();
+    }
+}
+
+void engine::stop() {
+    if (!started_) {
+        return;
+    }
+    stop_thread();
+    if (!params_.stats_file.empty()) {
+        if (!write_stats(stats_, params_.stats_file.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
+            tell(topic::bad_parameter, params_.stats_file.c_str(), std::strerror(errno));
+        }
+    }
+    flush_reports();
+    for (auto &ep : endpoints_) {
+        while (nullptr != ep->pending_head) {
+            pending_message *m = ep->pending_head;
+            ep->pending_head = m->next;
+            delete m;
+        }
+        network_.disconnect(ep->control);
+        network_.disconnect(ep->bulk);
+    }
+    endpoints_.clear();
+    by_name_.clear();
+    by_slot_.clear();
+    pending_.clear();
+    deferred_.clear();
+    network_.close();
+    waker_.close();
+    for (int &fd : doorbell_) {
+        if (fd >= 0) {
+            ::close(fd);
+            fd = -1;
+        }
+    }
+    board_ = board_owner{};
+    segment_.close();
+    if (wake_fd_ >= 0) {
+        ::close(wake_fd_);
+        wake_fd_ = -1;
+    }
+    started_ = false;
+}
+
+endpoint *engine::find_peer(std::uint64_t name) {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? nullptr : it->second;
+}
+
+endpoint *engine::add_self() {
+    if (endpoint *known = find_peer(me_.name); nullptr != known) {
+        return known;
+    }
+    auto ep = std::make_unique<endpoint>();
+    ep->name = me_.name;
+    ep->way = route::self;
+    ep->eager_limit = params_.network_eager_limit;
+    ep->max_payload = fragment_bytes;
+    by_name_[ep->name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
+    if (!segment_.mapped() || slot >= segment_.slots()) {
+        return nullptr;
+    }
+    if (endpoint *known = find_peer(name); nullptr != known) {
+        return known;
+    }
+    const auto &c = segment_.slot(slot).control;
+    auto ep = std::make_unique<endpoint>();
+    ep->name = name;
+    ep->way = route::shared;
+    ep->slot = static_cast<std::uint16_t>(slot);
+    ep->pid = c.pid.load(std::memory_order_relaxed); // 0 until it attached; looked at again
+    ep->ring.attach(&segment_.slot(slot).ring, segment_.ring(slot), segment_.ring_bytes());
+    const std::uint32_t quarter = segment_.ring_bytes() / 4 - layout::line;
+    ep->eager_limit = std::min<std::uint32_t>(params_.eager_limit, quarter - wire::max_header);
+    ep->max_payload = std::min(fragment_bytes, quarter / 2);
+    ep->direct = rendezvous_kind::copy != rendezvous_;
+    by_name_[name] = ep.get();
+    by_slot_[slot] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
+                              const remote_node *node, std::uint32_t relay_slot) {
+    if (!network_.is_open() || 0 == bytes || bytes > wire::max_network_address) {
+        return nullptr;
+    }
+    if (endpoint *known = find_peer(name); nullptr != known) {
+        return known;
+    }
+    auto ep = std::make_unique<endpoint>();
+    ep->name = name;
+    ep->way = route::network;
+    ep->address.assign(address, address + bytes);
+    ep->relay_slot = relay_slot;
+    const std::uint32_t room =
+        network_.caps().max_message - static_cast<std::uint32_t>(sizeof(std::uint64_t)) -
+        wire::max_header;
+    ep->eager_limit = std::min<std::uint32_t>(params_.network_eager_limit, room);
+    ep->max_payload = room;
+    ep->direct = false;
+    if (board_.attached() && nullptr != node && node->helper_bytes > 0 &&
+        node->helper_bytes <= layout::node_address_bytes) {
+        ep->node = publish_node(*node);
+    }
+    by_name_[name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+// Where the helper finds that node: the index in the node table, -1 when it is full.
+std::int32_t engine::publish_node(const remote_node &node) {
+    layout::node_entry *table = segment_.nodes();
+    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
+        const std::uint32_t i = static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
+        layout::node_entry &e = table[i];
+        std::uint32_t state = 0;
+        if (e.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {
+            e.node = node.identity;
+            e.address_bytes = static_cast<std::uint32_t>(node.helper_bytes);
+            std::memcpy(e.address, node.helper, node.helper_bytes);
+            e.secret_hi = node.secret_hi;
+            e.secret_lo = node.secret_lo;
+            e.state.store(2, std::memory_order_release); // N1, pairs with N2 here and in the helper
+            return static_cast<std::int32_t>(i);
+        }
+        for (int spin = 0; 1 == state && spin < 10000; ++spin) {
+            state = e.state.load(std::memory_order_acquire); // N2
+        }
+        if (2 == state && e.node == node.identity) {
+            return static_cast<std::int32_t>(i);
+        }
+    }
+    return -1;
+}
+
+bool engine::connect(endpoint *ep, bool bulk) {
+    void *&c = bulk ? ep->bulk : ep->control;
+    if (nullptr == c) {
+        c = network_.connect(ep->address.data(), ep->address.size());
+        if (nullptr == c) {
+            lose(ep);
+            return false;
+        }
+    }
+    return true;
+}
+
+// The peer can't be reached any more: its operations fail, once, with one message.
+void engine::lose(endpoint *ep) {
+    if (ep->lost) {
+        return;
+    }
+    ep->lost = true;
+    const std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
+    tell(topic::lost_peer, who.c_str(), "the connection is broken");
+    fail_peer_operations(ep);
+}
+
+void engine::refuse() { stats_.add(stat::refused_messages); }
+
+} // namespace smartint

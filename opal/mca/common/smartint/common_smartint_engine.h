@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The engine: endpoints, matching and rendezvous over rings, direct copies and the network,
+// driven by the application thread and, where the strategy says so, by an interrupt thread.
+// One per process (the components share it). Everything here is touched under the gate;
+// exceptions say so. What the interrupt thread may not do (call back into the components,
+// pack or unpack derived data) is left in lists that the application thread empties.
+//
+// Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
+// rendezvous (SI 4.2.1), engine_progress.cc the passes, engine_board.cc arming and leaving.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common_smartint_board.h"
+#include "common_smartint_gate.h"
+#include "common_smartint_ids.h"
+#include "common_smartint_match.h"
+#include "common_smartint_network.h"
+#include "common_smartint_params.h"
+#include "common_smartint_ring.h"
+#include "common_smartint_segment.h"
+#include "common_smartint_stats.h"
+#include "common_smartint_strategy.h"
+#include "common_smartint_wake.h"
+#include "common_smartint_wire.h"
+
+namespace smartint {
+
+class interrupt_thread;
+
+inline constexpr int not_armed = -1;
+inline constexpr int armed_by_catch_all = -2; // the table was full
+
+// A message that found no room, in order behind those before it.
+struct pending_message {
+    pending_message *next = nullptr;
+    std::uint8_t type = 0;
+    bool bulk = false;
+    std::uint32_t header_bytes = 0;
+    std::uint32_t payload_bytes = 0;
+    std::byte header[wire::max_header];
+    const std::byte *payload = nullptr; // must live until sent, or `owned` holds it
+    std::unique_ptr<std::byte[]> owned;
+    send_op *op = nullptr; // told when the message is out
+    void (*sent)(void *arg) = nullptr; // application thread only
+    void *arg = nullptr;
+};
+
+enum class route : std::uint8_t { self, shared, network };
+
+struct endpoint {
+    std::uint64_t name = 0; // job << 32 | process
+    route way = route::network;
+    std::uint16_t slot = 0; // on this node, for route::shared
+    std::uint32_t pid = 0;
+    ring_producer ring;
+    std::vector<std::byte> address; // network address of the peer
+    void *control = nullptr;        // connections, made at first use
+    void *bulk = nullptr;
+    bool lost = false;
+    bool direct = true; // direct copies work (found out at the first)
+    std::uint32_t eager_limit = 0;
+    std::uint32_t max_payload = 0; // of one message, beside its header
+    std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
+    std::uint32_t cts_out = 0;
+    std::int32_t node = -1;     // index in the node table, -1: no relay to it
+    std::uint32_t relay_slot = 0; // its slot on its own node
+    pending_message *pending_head = nullptr;
+    pending_message *pending_tail = nullptr;
+    bool listed = false; // in the engine's list of endpoints with pending messages
+};
+
+// Another node, as the helper must know it to relay there.
+struct remote_node {
+    std::uint64_t identity = 0;
+    const std::byte *helper = nullptr; // its network address
+    std::size_t helper_bytes = 0;
+    std::uint64_t secret_hi = 0; // of that node's board
+    std::uint64_t secret_lo = 0;
+};
+
+// Calls out of the engine, made by the application thread only, never with a record half read.
+struct engine_hooks {
+    void (*receive_done)(recv_op *) = nullptr;
+    void (*send_done)(send_op *) = nullptr;
+    void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data,
+                           std::uint32_t bytes) = nullptr;
+    void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
+};
+
+struct engine_identity {
+    std::uint64_t name = 0;
+    std::uint32_t slot = 0; // local rank
+    bool threads = false;   // MPI_THREAD_MULTIPLE
+};
+
+class engine {
+public:
+    static engine &instance();
+    engine();
+    ~engine();
+    engine(const engine &) = delete;
+    engine &operator=(const engine &) = delete;
+
+    // ---- life (engine.cc); application thread, not under the gate
+    // Parameters must have passed check_params. 0 or an errno; reported.
+    int start(const params &p, const engine_identity &me, bool with_network);
+    // Create (leader) or map the node's board. 0, or an errno: the caller goes without
+    // shared memory. slots: ranks of the job on this node.
+    int create_board(std::uint32_t slots);
+    int open_board(const segment_ticket &ticket);
+    void board_complete(); // all local ranks are in: unlink
+    // The strategy's thread. Does nothing for `none` and without a board.
+    void start_thread();
+    void stop_thread(); // idempotent; no interrupt thread runs afterwards
+    void stop();        // everything; idempotent
+    bool started() const { return started_; }
+
+    segment &board_segment() { return segment_; }
+    network &net() { return network_; }
+    stats &counters() { return stats_; }
+    const params &settings() const { return params_; }
+    engine_hooks &hooks() { return hooks_; }
+    const engine_identity &identity() const { return me_; }
+    strategy *progress_strategy() { return strategy_.get(); }
+
+    // ---- peers
+    endpoint *add_self();
+    endpoint *add_shared(std::uint64_t name, std::uint32_t slot);
+    // node: where the peer's helper is, or nullptr
+    endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
+                          const remote_node *node, std::uint32_t relay_slot);
+    endpoint *find_peer(std::uint64_t name);
+
+    // ---- gate (engine_board.cc)
+    void enter() {
+        gate_.enter();
+        if (0 != outstanding_ && 1 == depth()) {
+            publish_inside();
+        }
+    }
+    void leave() {
+        if (0 != outstanding_ && 1 == depth()) {
+            leave_slow();
+        } else {
+            gate_.leave();
+        }
+    }
+    // Around a wait of the application: nothing to overlap, so nobody wakes this rank.
+    void begin_wait();
+    void end_wait();
+    gate &the_gate() { return gate_; }
+
+    // ---- operations; under the gate
+    // Send without an operation. False: no room or too large, use send().
+    bool try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes);
+    void send(send_op *op);
+    void receive(recv_op *op);
+    void receive_matched(recv_op *op, unexpected *u); // from take_unexpected
+    bool cancel_receive(recv_op *op);
+    unexpected *peek_unexpected(std::uint32_t context, std::int32_t source, std::int32_t tag);
+    void take_unexpected(unexpected *u) { matcher_.take(u); }
+    void drop_context(std::uint32_t context) { matcher_.drop_context(context); }
+
+    enum class am_result { sent, full, broken };
+    am_result active_message(endpoint *ep, std::uint8_t type, const void *header,
+                             std::uint32_t header_bytes, const void *data, std::uint32_t bytes);
+    // In order behind what waits already; sent(arg) once out. data must live until then.
+    void queue_message(endpoint *ep, std::uint8_t type, const void *header,
+                       std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
+                       void (*sent)(void *), void *arg);
+    // Direct copy between this process and a local peer's memory, all of it, now.
+    // 0 or an errno.
+    int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
+                    bool write);
+
+    // ---- progress (engine_progress.cc)
+    int progress();                 // application thread; number of events
+    unsigned pass(bool by_thread);  // under the gate
+    void finish_operations();       // application thread: deliver completions
+
+    // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)
+    struct thread_view {
+        bool network = false; // transfers that need the network drained
+        bool matched = false; // a request is matched and its message is not here yet
+        bool copies = false;  // direct copies are open
+    };
+    thread_view look(); // under the gate
+    bool work_on_copies(); // not under the gate; true if it moved anything
+    void give_up_matches(); // under the gate: messages did not come, arm again
+    int wake_descriptor() const { return wake_fd_; }
+    void note_parked(bool parked) {
+        parked_.store(parked ? 1 : 0, std::memory_order_relaxed);
+        if (parked) {
+            std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
+        }
+    }
+    bool take_self_ring() { return self_rang_.exchange(false, std::memory_order_relaxed); }
+
+private:
+    friend class engine_access; // tests
+
+    std::uint32_t depth() const {
+        return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1)
+                                                          : gate_.depth();
+    }
+
+    // board and leaving
+    void publish_inside();
+    void leave_slow();
+    // One more or one less rendezvous under way. O: recv_op or send_op.
+    template <class O> void track(O *op) {
+        if (!op->tracked) {
+            op->tracked = true;
+            if (1 == ++outstanding_) {
+                publish_inside();
+            }
+        }
+    }
+    template <class O> void untrack(O *op) {
+        disarm_request(&op->board_index);
+        if (op->tracked) {
+            op->tracked = false;
+            --outstanding_;
+        }
+        if (op->in_flight) {
+            op->in_flight = false;
+            --in_flight_;
+        }
+    }
+    template <class O> void fly(O *op) {
+        if (!op->in_flight) {
+            op->in_flight = true;
+            ++in_flight_;
+        }
+    }
+    void attach_slot();
+    std::int32_t publish_node(const remote_node &node);
+    void unlink_when_complete();
+    bool can_arm() const;
+    void arm_request(const key_pattern &p, key_kind kind, int *index);
+    void disarm_request(int *index);
+    void check_matched();
+    bool chance(std::uint32_t percent);
+    void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
+    void ring_helper();
+    void ring_self();
+
+    // messages
+    enum class sent { out, queued, broken };
+    network::result transmit(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
+                             std::uint32_t header_bytes, const void *payload,
+                             std::uint32_t payload_bytes);
+    sent send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
+                       std::uint32_t header_bytes, const void *payload,
+                       std::uint32_t payload_bytes, send_op *op = nullptr);
+    void enqueue(endpoint *ep, pending_message *m);
+    bool flush_pending();
+    void after_sent(std::uint8_t type, send_op *op);
+    bool connect(endpoint *ep, bool bulk);
+    void lose(endpoint *ep);
+
+    // arrivals
+    unsigned poll_ring();
+    static void network_message(void *self, const std::byte *message, std::uint32_t bytes);
+    void dispatch(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
+    void refuse(); // count a message that can't be right
+    void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync);
+    void on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void on_cts(const std::byte *data, std::uint32_t bytes);
+    void on_data(const std::byte *data, std::uint32_t bytes);
+    void on_credit(const std::byte *data, std::uint32_t bytes);
+    void on_finish(const std::byte *data, std::uint32_t bytes);
+    void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
+                           std::uint32_t bytes);
+
+    // rendezvous
+    void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r);
+    void answer(recv_op *op, wire::mode how);
+    void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
+                    std::uint64_t length, bool write);
+    unsigned do_copies();
+    // What a thread needs to take pieces of a job, captured under the gate.
+    struct copy_view {
+        copy_job *job = nullptr;
+        std::uint64_t generation = 0;
+        std::uint64_t remote = 0;
+        std::byte *local = nullptr;
+        std::uint64_t length = 0;
+        std::uint32_t pid = 0;
+        bool write = false;
+    };
+    static copy_view view_of(copy_job *job);
+    // Take and move one piece; false: none left. The finisher lists the job as finished.
+    bool copy_step(const copy_view &v, bool by_thread);
+    static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
+    void unlist(copy_job *job);
+    void activate(send_op *op);
+    void deactivate(send_op *op);
+    void fail_peer_operations(endpoint *ep);
+    void finished_copy(copy_job *job);
+    unsigned collect_finished_copies();
+    unsigned pump_sends();
+    bool pump_fragments(send_op *op);
+    bool pump_writes(send_op *op);
+    static void write_completed(void *op, bool ok);
+    void send_self(send_op *op);
+    void receive_self(recv_op *op, send_op *from);
+    void consumed(recv_op *op, std::uint64_t bytes);
+    void send_finish(endpoint *ep, bool bulk, std::uint64_t operation, bool to_sender,
+                     wire::outcome result);
+    void complete(recv_op *op);
+    void complete(send_op *op);
+    void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k,
+                         std::uint64_t length, std::uint64_t sender, const std::byte *data,
+                         std::uint32_t bytes);
+
+    // left to the application thread
+    struct deferred {
+        enum class what : std::uint8_t { scatter, message } kind;
+        recv_op *op = nullptr;
+        endpoint *from = nullptr;
+        std::uint8_t type = 0;
+        bool last = false; // scatter: the whole message, complete afterwards
+        std::uint64_t at = 0;
+        std::vector<std::byte> data;
+    };
+    void run_deferred();
+
+    bool started_ = false;
+    bool by_thread_ = false; // who is inside the pass
+    bool in_pass_ = false;
+    params params_;
+    engine_identity me_;
+    engine_hooks hooks_;
+    rendezvous_kind rendezvous_ = rendezvous_kind::automatic;
+
+    gate gate_;
+    std::uint32_t outstanding_ = 0; // rendezvous under way; > 0: leave looks at the board
+    std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
+
+    segment segment_;
+    board_owner board_;
+    waker waker_;
+    ring_consumer ring_;
+    bool ring_broken_ = false;
+    int wake_fd_ = -1;
+    bool matched_hint_ = false; // a request was matched and has not been looked at
+    int catch_all_ = -1;        // stands in for requests beyond the table
+    unsigned overflowed_ = 0;
+    std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
+    std::atomic<bool> self_rang_{false};
+    int doorbell_[layout::max_helpers];
+
+    network network_;
+    unsigned network_tick_ = 0;
+    unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
+
+    std::vector<std::unique_ptr<endpoint>> endpoints_;
+    std::unordered_map<std::uint64_t, endpoint *> by_name_;
+    std::vector<endpoint *> by_slot_;
+    std::vector<endpoint *> pending_;
+    unsigned passes_ = 0;
+    bool leader_ = false;
+
+    matcher matcher_;
+    id_table<recv_op> receives_;
+    id_table<send_op> sends_;
+    send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
+    copy_job *copies_ = nullptr;     // open direct copies
+    std::atomic<copy_job *> finished_{nullptr};
+    // what the interrupt thread may work on outside the gate, set by look()
+    copy_view thread_copy_;
+
+    recv_op *done_receives_ = nullptr, **done_receives_tail_ = &done_receives_;
+    send_op *done_sends_ = nullptr, **done_sends_tail_ = &done_sends_;
+    std::deque<deferred> deferred_;
+    std::vector<std::pair<void (*)(void *), void *>> sent_calls_;
+    std::vector<std::byte> scratch_;
+    std::uint64_t random_ = 0;
+
+    stats stats_;
+    std::unique_ptr<strategy> strategy_;
+    std::unique_ptr<interrupt_thread> thread_;
+};
+
+} // namespace smartint

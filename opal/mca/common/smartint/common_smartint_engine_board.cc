@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The engine and the board: arming, notices, entering and leaving.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+
+bool engine::can_arm() const {
+    return static_cast<bool>(thread_) && board_.attached() && strategy_->arm();
+}
+
+void engine::arm_request(const key_pattern &p, key_kind kind, int *index) {
+    stats_.add(stat::requests_armed);
+    bool matched = false;
+    // The last entry is kept for a request that catches all of a kind.
+    if (board_.armed_count() + 1 < layout::request_entries) {
+        *index = board_.arm(p, &matched);
+    } else {
+        stats_.add(stat::requests_overflow);
+        *index = armed_by_catch_all;
+        ++overflowed_;
+        if (catch_all_ < 0) {
+            catch_all_ = board_.arm({{0, 0}, {0, 0}}, &matched);
+        }
+    }
+    (void) kind;
+    if (matched) {
+        stats_.add(stat::requests_matched);
+        matched_hint_ = true;
+    }
+}
+
+void engine::disarm_request(int *index) {
+    if (not_armed == *index) {
+        return;
+    }
+    if (armed_by_catch_all == *index) {
+        if (0 == --overflowed_ && catch_all_ >= 0) {
+            board_.disarm(catch_all_);
+            catch_all_ = -1;
+        }
+    } else {
+        board_.disarm(*index);
+    }
+    *index = not_armed;
+}
+
+// Somebody matched one of our requests: remember it, the pass that follows looks for it.
+void engine::check_matched() {
+    if (board_.attached() && board_.wanted()) {
+        board_.clear_wanted();
+        stats_.add(stat::requests_matched);
+        matched_hint_ = true;
+    }
+}
+
+// What was announced did not come: a lost, late or forged notice. Arm again.
+void engine::give_up_matches() { board_.rearm_matched(); }
+
+bool engine::chance(std::uint32_t percent) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return random_ % 100 < percent;
+}
+
+void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
+                         std::uint32_t sequence) {
+    key what = k;
+    int times = 1;
+    if (0 != params_.fault_drop_notices && chance(params_.fault_drop_notices)) {
+        times = 0;
+    }
+    if (0 != params_.fault_garbage_notices && chance(params_.fault_garbage_notices)) {
+        what.lo ^= random_;
+        ++times;
+    }
+    for (; times > 0; --times, what = k) {
+        if (route::shared == ep->way) {
+            stats_.add(stat::notices_posted);
+            layout::slot &s = segment_.slot(ep->slot);
+            if (board_slot(&s).post(what, source, sequence).wake && waker_.wake(ep->slot, s)) {
+                stats_.add(stat::wakes_sent);
+            }
+        } else if (route::network == ep->way && ep->node >= 0) {
+            if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot,
+                           what, source, sequence)) {
+                stats_.add(stat::notices_relayed);
+                ring_helper();
+            } else {
+                stats_.add(stat::notices_dropped);
+            }
+        }
+    }
+}
+
+// The first helper relays. A system call only where it sleeps.
+void engine::ring_helper() {
+    layout::helper_line &h = segment_.helper(0);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
+    const std::uint32_t state = h.state.load(std::memory_order_acquire);
+    if (layout::helper_sleeping != state || -2 == doorbell_[0]) {
+        return;
+    }
+    if (doorbell_[0] < 0) {
+        const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+        const int fd = take_descriptor(pid, process_start_time(pid),
+                                       h.doorbell_fd.load(std::memory_order_relaxed));
+        if (fd < 0) {
+            doorbell_[0] = -2;
+            if (-ESRCH == fd) {
+                tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
+            } else {
+                tell(topic::no_wake, "pidfd_getfd", std::strerror(-fd));
+            }
+            return;
+        }
+        doorbell_[0] = fd;
+    }
+    ring_eventfd(doorbell_[0]);
+}
+
+void engine::ring_self() {
+    self_rang_.store(true, std::memory_order_relaxed);
+    ring_eventfd(wake_fd_);
+}
+
+void engine::publish_inside() {
+    if (board_.attached()) {
+        board_.set_progress(layout::rank_inside);
+    }
+}
+
+// Leaving with a rendezvous under way: say so, then look whether anything happened that only
+// the interrupt thread can see to now.
+__attribute__((noinline)) void engine::leave_slow() {
+    if (!thread_ || 0 != waiting_.load(std::memory_order_relaxed)) {
+        if (!thread_ && board_.attached()) {
+            board_.set_progress(layout::rank_outside);
+        }
+        gate_.leave();
+        return;
+    }
+    bool matched = matched_hint_;
+    matched_hint_ = false; // the thread will look
+    const bool transfers = 0 != in_flight_ || nullptr != copies_ || !pending_.empty();
+    if (!board_.attached()) {
+        gate_.leave();
+        std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
+    } else {
+        if (matched) {
+            matched = board_.any_matched();
+        }
+        board_.set_progress(layout::rank_outside);
+        gate_.leave();
+        matched = board_.wanted_after_leave() || matched; // its fence is P2 too
+    }
+    const bool parked = 0 != parked_.load(std::memory_order_relaxed);
+    if (strategy_->leave(matched, transfers, parked)) {
+        ring_self();
+    }
+}
+
+void engine::begin_wait() {
+    if (gate::mode::locked == gate_.current_mode()) {
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        if (board_.attached()) {
+            board_.set_progress(layout::rank_inside);
+        }
+        return;
+    }
+    enter();
+}
+
+void engine::end_wait() {
+    if (gate::mode::locked != gate_.current_mode()) {
+        leave();
+        return;
+    }
+    if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
+        gate_.enter(); // the last one out looks at the board as anybody who leaves
+        leave();
+    }
+}
+
+} // namespace smartint

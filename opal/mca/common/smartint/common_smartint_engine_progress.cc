@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// One pass of the engine, for whoever holds the gate, and what only the application does.
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+constexpr unsigned ring_batch = 32;    // records of one pass
+constexpr unsigned network_every = 16; // passes between looks at a quiet network: a look is a
+                                       // system call (110 ns), a pass without it a few ns
+constexpr unsigned chores_every = 1024;
+
+} // namespace
+
+int engine::progress() {
+    if (!gate_.try_enter()) {
+        return 0;
+    }
+    if (0 != outstanding_ && 1 == depth()) {
+        publish_inside();
+    }
+    const unsigned events = pass(false);
+    finish_operations();
+    if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
+        if (leader_) {
+            unlink_when_complete();
+        }
+        if (reports_pending()) {
+            flush_reports();
+        }
+    }
+    leave();
+    return static_cast<int>(events);
+}
+
+unsigned engine::pass(bool by_thread) {
+    if (in_pass_) {
+        return 0; // called back from inside: the outer pass goes on
+    }
+    in_pass_ = true;
+    by_thread_ = by_thread;
+    unsigned events = 0;
+    if (!by_thread && !deferred_.empty()) {
+        run_deferred();
+        ++events;
+    }
+    if (0 != outstanding_) {
+        check_matched();
+    }
+    if (board_.attached()) {
+        events += poll_ring();
+    }
+    if (network_.is_open() &&
+        (by_thread || 0 != in_flight_ || ++network_tick_ >= network_every)) {
+        const unsigned n = network_.progress();
+        events += n;
+        // stay close while something moves
+        network_tick_ = 0 != n ? network_every : 0;
+    }
+    if (!pending_.empty() && flush_pending()) {
+        ++events;
+    }
+    if (nullptr != copies_ && !by_thread) {
+        events += do_copies();
+    }
+    if (nullptr != finished_.load(std::memory_order_relaxed)) {
+        events += collect_finished_copies();
+    }
+    if (nullptr != active_head_) {
+        events += pump_sends();
+    }
+    in_pass_ = false;
+    by_thread_ = false;
+    if (by_thread) {
+        stats_.add(stat::thread_events, events);
+    }
+    return events;
+}
+
+unsigned engine::poll_ring() {
+    unsigned n = 0;
+    for (; n < ring_batch; ++n) {
+        std::uint64_t word = 0;
+        const std::byte *payload = nullptr;
+        const auto r = ring_broken_ ? ring_consumer::result::empty : ring_.peek(word, payload);
+        if (ring_consumer::result::empty == r) {
+            break;
+        }
+        if (ring_consumer::result::broken == r) {
+            ring_broken_ = true;
+            tell(topic::broken_ring, "", "a record in this rank's ring has an impossible length");
+            if (nullptr != hooks_.fatal) {
+                hooks_.fatal("the message ring of this rank is damaged");
+            }
+            break;
+        }
+        const std::uint16_t source = ring_word::source(word);
+        if (source >= by_slot_.size()) {
+            refuse();
+        } else {
+            endpoint *from = by_slot_[source];
+            if (nullptr == from) { // it met us before we met it
+                from = add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
+            }
+            dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
+        }
+        ring_.release();
+    }
+    return n;
+}
+
+void engine::network_message(void *self, const std::byte *message, std::uint32_t bytes) {
+    auto *e = static_cast<engine *>(self);
+    std::uint64_t word = 0;
+    if (bytes < sizeof(word)) {
+        e->refuse();
+        return;
+    }
+    std::memcpy(&word, message, sizeof(word));
+    if (!ring_word::sound(word) || ring_word::bytes(word) != bytes - sizeof(word)) {
+        e->refuse();
+        return;
+    }
+    e->dispatch(nullptr, ring_word::type(word), message + sizeof(word), ring_word::bytes(word));
+}
+
+// Completions to the components. Each may start new operations or come back into progress().
+void engine::finish_operations() {
+    while (nullptr != done_receives_) {
+        recv_op *op = done_receives_;
+        done_receives_ = op->done_link;
+        if (nullptr == done_receives_) {
+            done_receives_tail_ = &done_receives_;
+        }
+        hooks_.receive_done(op);
+    }
+    while (nullptr != done_sends_) {
+        send_op *op = done_sends_;
+        done_sends_ = op->done_link;
+        if (nullptr == done_sends_) {
+            done_sends_tail_ = &done_sends_;
+        }
+        hooks_.send_done(op);
+    }
+    while (!sent_calls_.empty()) {
+        auto calls = std::move(sent_calls_);
+        sent_calls_.clear();
+        for (auto &[call, arg] : calls) {
+            call(arg);
+        }
+    }
+}
+
+engine::thread_view engine::look() {
+    thread_view v;
+    v.network = 0 != in_flight_ || !pending_.empty();
+    v.matched = board_.attached() && board_.any_matched();
+    thread_copy_ = copy_view{};
+    for (copy_job *job = copies_; nullptr != job; job = job->link) {
+        const copy_view c = view_of(job);
+        if ((job->next.load(std::memory_order_relaxed) & ((1ULL << 40) - 1)) < job->length) {
+            thread_copy_ = c;
+            v.copies = true;
+            break;
+        }
+        v.network = true; // the rest of it is being moved by somebody: look again soon
+    }
+    return v;
+}
+
+int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
+                        bool write) {
+    if (0 == ep->pid) {
+        ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
+    }
+    copy_view v;
+    v.local = static_cast<std::byte *>(local);
+    v.remote = remote;
+    v.pid = ep->pid;
+    v.write = write;
+    return move_bytes(v, 0, bytes);
+}
+
+} // namespace smartint

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Receives and the messages that meet them.
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+// A header out of a message, or false when the message is too short for it.
+template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes, T *out) {
+    if (bytes < sizeof(T)) {
+        return false;
+    }
+    std::memcpy(out, data, sizeof(T));
+    data += sizeof(T);
+    bytes -= static_cast<std::uint32_t>(sizeof(T));
+    return true;
+}
+
+} // namespace
+
+void engine::receive(recv_op *op) {
+    op->state = op_state::posted;
+    unexpected *u = matcher_.find(op->context, op->source, op->tag);
+    if (nullptr != u) {
+        matcher_.take(u);
+        receive_matched(op, u);
+        return;
+    }
+    matcher_.post(op);
+    // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
+    // interrupt request (IRD, SI 4.2.2).
+    const std::uint64_t floor = std::min(params_.eager_limit, params_.network_eager_limit);
+    if (!op->blocking && op->capacity > floor && nullptr != op->buffer && can_arm()) {
+        pass(false);
+        if (nullptr != op->queue) {
+            track(op);
+            arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source,
+                                    any_tag == op->tag),
+                        key_kind::rts, &op->board_index);
+        }
+    }
+}
+
+void engine::receive_matched(recv_op *op, unexpected *u) {
+    op->state = op_state::posted;
+    const std::byte *data = u->bytes();
+    std::uint32_t bytes = u->stored;
+    op->got_source = u->key.source;
+    op->got_tag = u->key.tag;
+    if (wire::rts == u->type) {
+        if (route::self == u->peer->way) {
+            send_op *from = sends_.find(u->sender);
+            matcher_.release(u);
+            receive_self(op, from);
+            return;
+        }
+        wire::rendezvous r{};
+        std::memcpy(&r, data, sizeof(r)); // stored whole by on_rts
+        start_rendezvous(op, u->peer, r);
+    } else {
+        deliver_eager(op, u->peer, data, bytes);
+        if (wire::eager_sync == u->type) {
+            send_finish(u->peer, false, u->sender, true, wire::outcome::ok);
+        }
+    }
+    matcher_.release(u);
+}
+
+bool engine::cancel_receive(recv_op *op) {
+    if (!matcher_.cancel(op)) {
+        return false;
+    }
+    untrack(op);
+    op->state = op_state::idle;
+    return true;
+}
+
+unexpected *engine::peek_unexpected(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+    return matcher_.find(context, source, tag);
+}
+
+void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
+                      std::uint32_t bytes) {
+    switch (type) {
+    case wire::eager:
+        on_eager(from, data, bytes, false);
+        return;
+    case wire::eager_sync:
+        on_eager(from, data, bytes, true);
+        return;
+    case wire::rts:
+        on_rts(from, data, bytes);
+        return;
+    case wire::cts:
+        on_cts(data, bytes);
+        return;
+    case wire::data:
+        on_data(data, bytes);
+        return;
+    case wire::credit:
+        on_credit(data, bytes);
+        return;
+    case wire::fin:
+        on_finish(data, bytes);
+        return;
+    case wire::am:
+    case wire::atomic:
+    case wire::atomic_answer:
+        on_active_message(from, type, data, bytes);
+        return;
+    default:
+        refuse();
+    }
+}
+
+void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync) {
+    match_key k{};
+    std::uint64_t sender = 0;
+    if (sync) {
+        wire::match_sync m{};
+        if (!take_header(data, bytes, &m)) {
+            refuse();
+            return;
+        }
+        k = {m.m.context, m.m.source, m.m.tag};
+        sender = m.sender;
+        if (nullptr == from && nullptr == (from = find_peer(m.name))) {
+            refuse(); // nobody to answer: a synchronous send comes from a known peer only
+            return;
+        }
+    } else {
+        wire::match m{};
+        if (!take_header(data, bytes, &m)) {
+            refuse();
+            return;
+        }
+        k = {m.context, m.source, m.tag};
+    }
+    recv_op *op = matcher_.arrive(k);
+    if (nullptr == op) {
+        keep_unexpected(from, sync ? wire::eager_sync : wire::eager, k, bytes, sender, data, bytes);
+        return;
+    }
+    op->got_source = k.source;
+    op->got_tag = k.tag;
+    deliver_eager(op, from, data, bytes);
+    if (sync) {
+        send_finish(from, false, sender, true, wire::outcome::ok);
+    }
+}
+
+void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data,
+                           std::uint32_t bytes) {
+    stats_.add(stat::eager_received);
+    op->peer = from;
+    op->announced = bytes;
+    op->received = std::min<std::uint64_t>(bytes, op->capacity);
+    if (0 != op->received) {
+        if (nullptr != op->buffer) {
+            std::memcpy(op->buffer, data, op->received);
+        } else if (by_thread_) {
+            stats_.add(stat::deferred);
+            deferred d{deferred::what::scatter, op, from, 0, true, 0, {}};
+            d.data.assign(data, data + op->received);
+            deferred_.push_back(std::move(d));
+            return;
+        } else {
+            op->scatter(op, 0, data, op->received);
+        }
+    }
+    complete(op);
+}
+
+void engine::keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k,
+                             std::uint64_t length, std::uint64_t sender, const std::byte *data,
+                             std::uint32_t bytes) {
+    unexpected *u = matcher_.allocate(bytes);
+    if (nullptr == u) {
+        if (nullptr != hooks_.fatal) {
+            hooks_.fatal("no memory for an unexpected message");
+        }
+        return;
+    }
+    u->key = k;
+    u->type = type;
+    u->peer = from;
+    u->length = length;
+    u->sender = sender;
+    if (0 != bytes) {
+        std::memcpy(u->bytes(), data, bytes);
+    }
+    if (nullptr == from || route::self != from->way) {
+        stats_.add(stat::unexpected);
+    }
+    matcher_.keep(u);
+}
+
+void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    const std::byte *whole = data;
+    wire::rendezvous r{};
+    if (!take_header(data, bytes, &r) || r.address_bytes > wire::max_network_address ||
+        r.address_bytes > bytes) {
+        refuse();
+        return;
+    }
+    if (nullptr == from) {
+        // By network: the RTS carries what is needed to answer a process not met before.
+        from = find_peer(r.name);
+        if (nullptr == from) {
+            from = add_network(r.name, data, r.address_bytes, nullptr, 0);
+        }
+        if (nullptr == from) {
+            refuse();
+            return;
+        }
+    }
+    if (board_.attached()) {
+        board_.publish_seen(static_cast<std::uint32_t>(from->name), r.sequence);
+    }
+    const match_key k{r.m.context, r.m.source, r.m.tag};
+    recv_op *op = matcher_.arrive(k);
+    if (nullptr == op) {
+        keep_unexpected(from, wire::rts, k, r.length, r.sender, whole, sizeof(r));
+        return;
+    }
+    op->got_source = k.source;
+    op->got_tag = k.tag;
+    if (by_thread_) {
+        stats_.add(stat::thread_matches);
+    }
+    start_rendezvous(op, from, r);
+}
+
+// For the components above (the BTL's users). The interrupt thread may not call them, so it
+// keeps the message; order is kept because the application empties the list before it polls.
+void engine::on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
+                               std::uint32_t bytes) {
+    if (by_thread_ || !deferred_.empty()) {
+        stats_.add(stat::deferred);
+        deferred d{deferred::what::message, nullptr, from, type, false, 0, {}};
+        d.data.assign(data, data + bytes);
+        deferred_.push_back(std::move(d));
+        return;
+    }
+    if (nullptr != hooks_.active_message) {
+        hooks_.active_message(from, type, data, bytes);
+    }
+}
+
+void engine::run_deferred() {
+    while (!deferred_.empty()) {
+        deferred d = std::move(deferred_.front());
+        deferred_.pop_front();
+        if (deferred::what::message == d.kind) {
+            if (nullptr != hooks_.active_message) {
+                hooks_.active_message(d.from, d.type, d.data.data(),
+                                      static_cast<std::uint32_t>(d.data.size()));
+            }
+            continue;
+        }
+        d.op->scatter(d.op, d.at, d.data.data(), d.data.size());
+        if (d.last) {
+            complete(d.op);
+        } else {
+            --d.op->unpacking;
+            consumed(d.op, d.data.size());
+        }
+    }
+}
+
+void engine::complete(recv_op *op) {
+    if (0 != op->id) {
+        receives_.remove(op->id);
+        op->id = 0;
+    }
+    untrack(op);
+    op->state = op_state::done;
+    if (op->blocking) {
+        return;
+    }
+    op->done_link = nullptr;
+    *done_receives_tail_ = op;
+    done_receives_tail_ = &op->done_link;
+}
+
+} // namespace smartint

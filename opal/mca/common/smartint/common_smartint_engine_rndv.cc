@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The rendezvous (SI 2.4.1, 4.2.1). Three ways, chosen by the receiver:
+//   read   RTS -> the receiver reads from the sender's memory -> FIN to the sender
+//   write  RTS -> CTS with an address -> the sender writes -> FIN to the receiver
+//   copy   RTS -> CTS -> fragments, with credits
+// Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
+// receiver computes and the sender sits in MPI, a short wake answers CTS and the sender,
+// which has nothing better to do, writes.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+constexpr unsigned generation_shift = 40; // of copy_job::next: a job moves less than 1 TiB
+constexpr std::uint64_t offset_mask = (1ULL << generation_shift) - 1;
+constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
+
+template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
+    if (bytes < sizeof(T)) {
+        return false;
+    }
+    std::memcpy(out, data, sizeof(T));
+    return true;
+}
+
+} // namespace
+
+void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r) {
+    stats_.add(stat::rts_received);
+    op->peer = from;
+    op->remote_id = r.sender;
+    op->remote_address = r.address;
+    op->announced = r.length;
+    op->received = std::min(r.length, op->capacity);
+    op->moved = 0;
+    op->credited = 0;
+    op->state = op_state::moving;
+    disarm_request(&op->board_index);
+    if (0 == op->received) {
+        send_finish(from, false, r.sender, true, wire::outcome::ok);
+        complete(op);
+        return;
+    }
+    track(op);
+    op->id = receives_.add(op);
+    if (route::shared == from->way) {
+        const bool direct = from->direct && 0 != (r.flags & wire::rts_readable) &&
+                            nullptr != op->buffer && op->received < offset_mask;
+        if (!direct) {
+            fly(op);
+            answer(op, wire::mode::copy);
+            return;
+        }
+        const bool sender_idle =
+            by_thread_ && board_slot(&segment_.slot(from->slot)).inside();
+        if (rendezvous_kind::write == rendezvous_ ||
+            (rendezvous_kind::automatic == rendezvous_ && sender_idle)) {
+            stats_.add(stat::pushes_requested);
+            answer(op, wire::mode::copy_into);
+        } else {
+            op->job.receive = op;
+            begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
+        }
+        return;
+    }
+    fly(op);
+    const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer &&
+                       rendezvous_kind::copy != rendezvous_;
+    answer(op, write ? wire::mode::write : wire::mode::copy);
+}
+
+void engine::answer(recv_op *op, wire::mode how) {
+    endpoint *ep = op->peer;
+    wire::answer a{};
+    a.sender = op->remote_id;
+    a.receiver = op->id;
+    a.address = reinterpret_cast<std::uint64_t>(op->buffer);
+    a.length = op->received;
+    a.name = me_.name;
+    a.how = how;
+    a.sequence = ++ep->cts_out;
+    if (wire::mode::copy == how) {
+        stats_.add(stat::copies);
+    }
+    if (sent::broken == send_or_queue(ep, false, wire::cts, &a, sizeof(a), nullptr, 0)) {
+        return;
+    }
+    post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,
+                a.sequence);
+}
+
+void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
+    wire::answer a{};
+    if (!read_header(data, bytes, &a)) {
+        refuse();
+        return;
+    }
+    send_op *op = sends_.find(a.sender);
+    if (nullptr == op || op->peer->name != a.name || op_state::rts_sent != op->state ||
+        a.length > op->length) {
+        refuse();
+        return;
+    }
+    if (board_.attached()) {
+        board_.publish_seen(static_cast<std::uint32_t>(a.name) | answer_source, a.sequence);
+    }
+    disarm_request(&op->board_index);
+    op->remote_id = a.receiver;
+    op->remote_address = a.address;
+    op->wanted = a.length;
+    op->moved = 0;
+    op->consumed = 0;
+    op->how = a.how;
+    if (wire::mode::copy_into == a.how) {
+        if (route::shared != op->peer->way || nullptr == op->buffer || !op->peer->direct) {
+            send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
+            return;
+        }
+        op->state = op_state::moving;
+        op->job.send = op;
+        begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), a.address, a.length,
+                   true);
+        return;
+    }
+    if (wire::mode::write == a.how && (route::network != op->peer->way || nullptr == op->buffer ||
+                                       !network_.caps().write)) {
+        refuse();
+        return;
+    }
+    op->state = op_state::moving;
+    activate(op);
+}
+
+void engine::activate(send_op *op) {
+    fly(op);
+    op->active_link = nullptr;
+    send_op **p = &active_head_;
+    while (nullptr != *p) {
+        p = &(*p)->active_link;
+    }
+    *p = op;
+    op->on_active = true;
+}
+
+void engine::deactivate(send_op *op) {
+    for (send_op **p = &active_head_; nullptr != *p; p = &(*p)->active_link) {
+        if (*p == op) {
+            *p = op->active_link;
+            break;
+        }
+    }
+    op->on_active = false;
+}
+
+unsigned engine::pump_sends() {
+    unsigned events = 0;
+    for (send_op *op = active_head_; nullptr != op;) {
+        send_op *next = op->active_link;
+        const std::uint64_t before = op->moved;
+        const bool over = wire::mode::write == op->how ? pump_writes(op) : pump_fragments(op);
+        events += (over || before != op->moved) ? 1 : 0;
+        if (over) {
+            deactivate(op);
+            complete(op);
+        }
+        op = next;
+    }
+    return events;
+}
+
+// Packed data in fragments, as far as credits and room allow. True when all is handed over.
+bool engine::pump_fragments(send_op *op) {
+    endpoint *ep = op->peer;
+    if (ep->lost) {
+        op->failed = true;
+        return true;
+    }
+    if (nullptr == op->buffer && by_thread_) {
+        return false; // packing derived data is the application thread's
+    }
+    while (op->moved < op->wanted && op->moved - op->consumed < params_.window_bytes &&
+           nullptr == ep->pending_head) {
+        const auto bytes = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>(ep->max_payload, op->wanted - op->moved));
+        const wire::fragment f{op->remote_id, op->moved};
+        const void *data = nullptr == op->buffer ? nullptr : op->buffer + op->moved;
+        if (nullptr == data) {
+            scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
+            op->gather(op, op->moved, scratch_.data(), bytes);
+            data = scratch_.data();
+        }
+        const auto r = transmit(ep, false, wire::data, &f, sizeof(f), data, bytes);
+        if (network::result::again == r) {
+            break;
+        }
+        if (network::result::broken == r) {
+            lose(ep);
+            op->failed = true;
+            return true;
+        }
+        op->moved += bytes;
+    }
+    return op->moved == op->wanted;
+}
+
+void engine::write_completed(void *arg, bool ok) {
+    auto *op = static_cast<send_op *>(arg);
+    op->writing = false;
+    if (!ok) {
+        op->failed = true;
+    }
+}
+
+// Writes over the bulk connection, one at a time; the FIN follows on the same connection, so
+// it cannot overtake the data. Control messages have a connection of their own because a
+// transport such as tcp refuses everything behind a write that drains.
+bool engine::pump_writes(send_op *op) {
+    endpoint *ep = op->peer;
+    if (op->writing) {
+        return false;
+    }
+    if (op->failed || ep->lost || !connect(ep, true)) {
+        lose(ep);
+        op->failed = true;
+        return true;
+    }
+    const std::uint64_t piece =
+        std::min<std::uint64_t>(params_.write_bytes, network_.caps().max_write);
+    while (op->moved < op->wanted && !op->writing) {
+        const std::uint64_t bytes = std::min(piece, op->wanted - op->moved);
+        op->completion.done = write_completed;
+        op->completion.arg = op;
+        bool queued = false;
+        const auto r = network_.write(ep->bulk, op->buffer + op->moved, bytes,
+                                      op->remote_address + op->moved, &op->completion, &queued);
+        if (network::result::again == r) {
+            return false;
+        }
+        if (network::result::broken == r) {
+            lose(ep);
+            op->failed = true;
+            return true;
+        }
+        op->writing = queued;
+        op->moved += bytes;
+    }
+    if (op->writing || op->moved < op->wanted) {
+        return false;
+    }
+    op->state = op_state::finishing;
+    const wire::finish f{op->remote_id, 0, wire::outcome::ok};
+    const auto r = transmit(ep, true, wire::fin, &f, sizeof(f), nullptr, 0);
+    if (network::result::again == r) {
+        return false;
+    }
+    if (network::result::broken == r) {
+        lose(ep);
+        op->failed = true;
+    } else {
+        stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
+    }
+    return true;
+}
+
+void engine::on_data(const std::byte *data, std::uint32_t bytes) {
+    wire::fragment f{};
+    if (!read_header(data, bytes, &f)) {
+        refuse();
+        return;
+    }
+    data += sizeof(f);
+    bytes -= static_cast<std::uint32_t>(sizeof(f));
+    recv_op *op = receives_.find(f.receiver);
+    if (nullptr == op || op_state::moving != op->state || f.offset > op->received ||
+        bytes > op->received - f.offset || 0 == bytes) {
+        refuse();
+        return;
+    }
+    if (nullptr != op->buffer) {
+        std::memcpy(op->buffer + f.offset, data, bytes);
+    } else if (by_thread_ || 0 != op->unpacking) {
+        stats_.add(stat::deferred);
+        ++op->unpacking;
+        deferred d{deferred::what::scatter, op, op->peer, 0, false, f.offset, {}};
+        d.data.assign(data, data + bytes);
+        deferred_.push_back(std::move(d));
+        return;
+    } else {
+        op->scatter(op, f.offset, data, bytes);
+    }
+    consumed(op, bytes);
+}
+
+void engine::consumed(recv_op *op, std::uint64_t bytes) {
+    op->moved += bytes;
+    if (op->moved >= op->received) {
+        complete(op);
+        return;
+    }
+    if (op->moved - op->credited >= params_.window_bytes / 2) {
+        op->credited = op->moved;
+        const wire::credit_msg c{op->remote_id, op->moved};
+        send_or_queue(op->peer, false, wire::credit, &c, sizeof(c), nullptr, 0);
+    }
+}
+
+void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
+    wire::credit_msg c{};
+    if (!read_header(data, bytes, &c)) {
+        refuse();
+        return;
+    }
+    send_op *op = sends_.find(c.sender);
+    if (nullptr == op) {
+        return; // the last credit may come after all was handed over
+    }
+    if (c.bytes > op->moved || c.bytes < op->consumed) {
+        refuse();
+        return;
+    }
+    op->consumed = c.bytes;
+}
+
+void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
+    wire::finish f{};
+    if (!read_header(data, bytes, &f)) {
+        refuse();
+        return;
+    }
+    if (0 != f.to_sender) {
+        send_op *op = sends_.find(f.operation);
+        if (nullptr == op || op_state::rts_sent != op->state) {
+            refuse();
+            return;
+        }
+        complete(op);
+        return;
+    }
+    recv_op *op = receives_.find(f.operation);
+    if (nullptr == op || op_state::moving != op->state) {
+        refuse();
+        return;
+    }
+    if (wire::outcome::refused == f.result) {
+        op->peer->direct = false;
+        fly(op);
+        answer(op, wire::mode::copy);
+        return;
+    }
+    complete(op);
+}
+
+// ---- direct copies
+
+engine::copy_view engine::view_of(copy_job *job) {
+    return {job,         job->next.load(std::memory_order_relaxed) >> generation_shift,
+            job->remote, job->local,
+            job->length, job->pid,
+            job->write};
+}
+
+void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
+                        std::uint64_t length, bool write) {
+    if (0 == ep->pid) {
+        ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
+    }
+    job.remote = remote;
+    job.local = local;
+    job.length = length;
+    job.pid = ep->pid;
+    job.write = write;
+    job.error.store(0, std::memory_order_relaxed);
+    job.by_thread.store(false, std::memory_order_relaxed);
+    job.done.store(0, std::memory_order_relaxed);
+    const std::uint64_t generation =
+        ((job.next.load(std::memory_order_relaxed) >> generation_shift) + 1) & 0xffffff;
+    job.next.store(generation << generation_shift, std::memory_order_release); // J1
+    job.link = copies_;
+    copies_ = &job;
+}
+
+int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
+    while (bytes > 0) {
+        iovec mine{v.local + at, bytes};
+        iovec theirs{reinterpret_cast<void *>(v.remote + at), bytes};
+        const auto pid = static_cast<pid_t>(v.pid);
+        const ssize_t n = v.write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
+                                  : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
+        if (n <= 0) {
+            if (n < 0 && EINTR == errno) {
+                continue;
+            }
+            return n < 0 ? errno : EFAULT;
+        }
+        at += static_cast<std::uint64_t>(n);
+        bytes -= static_cast<std::uint64_t>(n);
+    }
+    return 0;
+}
+
+bool engine::copy_step(const copy_view &v, bool by_thread) {
+    std::uint64_t next = v.job->next.load(std::memory_order_acquire); // pairs with J1
+    std::uint64_t at = 0;
+    std::uint64_t bytes = 0;
+    do {
+        at = next & offset_mask;
+        if (next >> generation_shift != v.generation || at >= v.length) {
+            return false;
+        }
+        bytes = std::min<std::uint64_t>(params_.copy_bytes, v.length - at);
+        // relaxed on failure: looked at again; success takes [at, at + bytes) for us alone
+    } while (!v.job->next.compare_exchange_weak(next, next + bytes, std::memory_order_acquire));
+    if (by_thread) {
+        v.job->by_thread.store(true, std::memory_order_relaxed);
+    }
+    if (int error = move_bytes(v, at, bytes); 0 != error) {
+        v.job->error.store(error, std::memory_order_relaxed);
+    }
+    // J2: release what we moved; the finisher acquires everybody's pieces
+    if (v.job->done.fetch_add(bytes, std::memory_order_acq_rel) + bytes == v.length) {
+        copy_job *head = finished_.load(std::memory_order_relaxed);
+        do {
+            v.job->finished_link = head;
+        } while (!finished_.compare_exchange_weak(head, v.job, std::memory_order_release,
+                                                  std::memory_order_relaxed)); // J3
+    }
+    return true;
+}
+
+// Application thread, under the gate: it has come to wait, so it copies till the end.
+unsigned engine::do_copies() {
+    unsigned events = 0;
+    for (copy_job *job = copies_; nullptr != job; job = job->link) {
+        const copy_view v = view_of(job);
+        while (copy_step(v, false)) {
+            ++events;
+        }
+    }
+    return events;
+}
+
+bool engine::work_on_copies() {
+    bool any = false;
+    while (!gate_.application_inside() && copy_step(thread_copy_, true)) {
+        any = true;
+    }
+    return any;
+}
+
+unsigned engine::collect_finished_copies() {
+    copy_job *job = finished_.exchange(nullptr, std::memory_order_acquire); // pairs with J3
+    unsigned events = 0;
+    while (nullptr != job) {
+        copy_job *next = job->finished_link;
+        finished_copy(job);
+        job = next;
+        ++events;
+    }
+    return events;
+}
+
+void engine::unlist(copy_job *job) {
+    for (copy_job **p = &copies_; nullptr != *p; p = &(*p)->link) {
+        if (*p == job) {
+            *p = job->link;
+            return;
+        }
+    }
+}
+
+void engine::finished_copy(copy_job *job) {
+    unlist(job);
+    const bool thread = job->by_thread.load(std::memory_order_relaxed);
+    const int error = job->error.load(std::memory_order_relaxed);
+    endpoint *ep = nullptr != job->receive ? job->receive->peer : job->send->peer;
+    if (0 != error) {
+        ep->direct = false;
+        stats_.add(stat::fallbacks);
+        tell(topic::no_direct_copy, job->write ? "process_vm_writev" : "process_vm_readv",
+             std::strerror(error));
+    }
+    if (nullptr != job->receive) {
+        recv_op *op = job->receive;
+        job->receive = nullptr;
+        if (0 != error) {
+            fly(op);
+            answer(op, wire::mode::copy);
+            return;
+        }
+        stats_.add(thread ? stat::reads_thread : stat::reads_app);
+        send_finish(ep, false, op->remote_id, true, wire::outcome::ok);
+        complete(op);
+        return;
+    }
+    send_op *op = job->send;
+    job->send = nullptr;
+    if (0 != error) {
+        op->state = op_state::rts_sent; // the receiver answers again
+        send_finish(ep, false, op->remote_id, false, wire::outcome::refused);
+        return;
+    }
+    stats_.add(thread ? stat::writes_thread : stat::writes_app);
+    send_finish(ep, false, op->remote_id, false, wire::outcome::ok);
+    complete(op);
+}
+
+// ---- to this process itself
+
+void engine::receive_self(recv_op *op, send_op *from) {
+    if (nullptr == from) {
+        refuse();
+        return;
+    }
+    op->peer = from->peer;
+    op->got_source = from->source;
+    op->got_tag = from->tag;
+    op->announced = from->length;
+    op->received = std::min(from->length, op->capacity);
+    constexpr std::uint64_t piece = 65536;
+    for (std::uint64_t at = 0; at < op->received;) {
+        const std::uint64_t bytes = std::min(piece, op->received - at);
+        if (nullptr != from->buffer && nullptr != op->buffer) {
+            std::memmove(op->buffer + at, from->buffer + at, bytes);
+        } else if (nullptr != op->buffer) {
+            from->gather(from, at, op->buffer + at, bytes);
+        } else if (nullptr != from->buffer) {
+            op->scatter(op, at, from->buffer + at, bytes);
+        } else {
+            std::vector<std::byte> buffer(bytes);
+            from->gather(from, at, buffer.data(), bytes);
+            op->scatter(op, at, buffer.data(), bytes);
+        }
+        at += bytes;
+    }
+    complete(from);
+    complete(op);
+}
+
+// ---- a peer is lost
+
+void engine::fail_peer_operations(endpoint *ep) {
+    while (nullptr != ep->pending_head) {
+        pending_message *m = ep->pending_head;
+        ep->pending_head = m->next;
+        if (nullptr != m->op && op_state::done != m->op->state) {
+            m->op->failed = true;
+            complete(m->op);
+        }
+        if (nullptr != m->sent) {
+            sent_calls_.emplace_back(m->sent, m->arg);
+        }
+        delete m;
+    }
+    receives_.each([&](recv_op *op) {
+        if (op->peer == ep && op_state::moving == op->state) {
+            op->failed = true;
+            complete(op);
+        }
+    });
+    sends_.each([&](send_op *op) {
+        if (op->peer == ep && op_state::rts_sent == op->state) {
+            op->failed = true;
+            complete(op);
+        }
+    });
+}
+
+} // namespace smartint

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Messages out: whole ones, queued ones, and the first word of a rendezvous.
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+
+namespace smartint {
+
+// Fast path: a record in the peer's ring. No lock, no system call, no allocation.
+bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes) {
+    if (nullptr != ep->pending_head || bytes > ep->eager_limit || route::self == ep->way) {
+        return false;
+    }
+    if (network::result::done ==
+        transmit(ep, false, wire::eager, &m, sizeof(m), data, bytes)) {
+        stats_.add(stat::eager_sent);
+        return true;
+    }
+    return false;
+}
+
+network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
+                                 std::uint32_t header_bytes, const void *payload,
+                                 std::uint32_t payload_bytes) {
+    const std::uint32_t bytes = header_bytes + payload_bytes;
+    if (__builtin_expect(route::shared == ep->way, 1)) {
+        std::byte *p = ep->ring.reserve(bytes);
+        if (nullptr == p) {
+            return network::result::again;
+        }
+        std::memcpy(p, header, header_bytes);
+        if (0 != payload_bytes) {
+            std::memcpy(p + header_bytes, payload, payload_bytes);
+        }
+        ep->ring.commit(p, ring_word::pack(bytes, static_cast<std::uint16_t>(me_.slot), type));
+        return network::result::done;
+    }
+    if (ep->lost || !connect(ep, bulk)) {
+        return network::result::broken;
+    }
+    return network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(bytes, 0, type), header,
+                         header_bytes, payload, payload_bytes);
+}
+
+engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
+                                   std::uint32_t header_bytes, const void *payload,
+                                   std::uint32_t payload_bytes, send_op *op) {
+    if (nullptr == ep->pending_head) {
+        switch (transmit(ep, bulk, type, header, header_bytes, payload, payload_bytes)) {
+        case network::result::done:
+            after_sent(type, op);
+            return sent::out;
+        case network::result::broken:
+            lose(ep);
+            return sent::broken;
+        case network::result::again:
+            break;
+        }
+    }
+    auto *m = new pending_message;
+    m->type = type;
+    m->bulk = bulk;
+    m->header_bytes = header_bytes;
+    std::memcpy(m->header, header, header_bytes);
+    m->payload_bytes = payload_bytes;
+    m->op = op;
+    if (0 != payload_bytes) {
+        if (nullptr != op && nullptr != op->buffer && payload == op->buffer) {
+            m->payload = op->buffer; // the user's: valid until the operation completes
+        } else {
+            m->owned = std::make_unique<std::byte[]>(payload_bytes);
+            std::memcpy(m->owned.get(), payload, payload_bytes);
+            m->payload = m->owned.get();
+        }
+    }
+    enqueue(ep, m);
+    return sent::queued;
+}
+
+void engine::enqueue(endpoint *ep, pending_message *m) {
+    if (nullptr == ep->pending_head) {
+        ep->pending_head = m;
+    } else {
+        ep->pending_tail->next = m;
+    }
+    ep->pending_tail = m;
+    if (!ep->listed) {
+        ep->listed = true;
+        pending_.push_back(ep);
+    }
+}
+
+bool engine::flush_pending() {
+    bool any = false;
+    for (std::size_t i = 0; i < pending_.size();) {
+        endpoint *ep = pending_[i];
+        while (nullptr != ep->pending_head) {
+            pending_message *m = ep->pending_head;
+            const auto r = transmit(ep, m->bulk, m->type, m->header, m->header_bytes, m->payload,
+                                    m->payload_bytes);
+            if (network::result::again == r) {
+                break;
+            }
+            if (network::result::broken == r) {
+                lose(ep);
+                break; // lose() emptied the queue
+            }
+            ep->pending_head = m->next;
+            any = true;
+            if (nullptr != m->sent) {
+                sent_calls_.emplace_back(m->sent, m->arg);
+            }
+            after_sent(m->type, m->op);
+            delete m;
+        }
+        if (nullptr == ep->pending_head) {
+            ep->listed = false;
+            pending_[i] = pending_.back();
+            pending_.pop_back();
+        } else {
+            ++i;
+        }
+    }
+    return any;
+}
+
+// The message is with the transport. Runs for queued messages too, in the order of sending.
+void engine::after_sent(std::uint8_t type, send_op *op) {
+    if (nullptr == op) {
+        return;
+    }
+    if (wire::eager == type) {
+        stats_.add(stat::eager_sent);
+        complete(op);
+    } else if (wire::rts == type) {
+        op->state = op_state::rts_sent;
+        post_notice(op->peer, make_rts_key(op->context, op->source, op->tag),
+                    static_cast<std::uint32_t>(me_.name), op->sequence);
+    }
+}
+
+void engine::send(send_op *op) {
+    endpoint *ep = op->peer;
+    op->state = op_state::queued;
+    if (ep->lost) {
+        op->failed = true;
+        complete(op);
+        return;
+    }
+    if (route::self == ep->way) {
+        send_self(op);
+        return;
+    }
+    const wire::match m{op->context, op->source, op->tag};
+    if (op->length <= ep->eager_limit) {
+        const auto bytes = static_cast<std::uint32_t>(op->length);
+        const void *data = op->buffer;
+        if (nullptr == data && 0 != bytes) {
+            scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
+            op->gather(op, 0, scratch_.data(), bytes);
+            data = scratch_.data();
+        }
+        if (!op->synchronous) {
+            send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op);
+            return;
+        }
+        op->id = sends_.add(op);
+        op->state = op_state::rts_sent; // answered by a finish
+        const wire::match_sync ms{m, 0, me_.name, op->id};
+        send_or_queue(ep, false, wire::eager_sync, &ms, sizeof(ms), data, bytes, op);
+        return;
+    }
+    // Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
+    op->id = sends_.add(op);
+    op->sequence = ++ep->rts_out;
+    wire::rendezvous r{};
+    r.m = m;
+    r.name = me_.name;
+    r.sender = op->id;
+    r.length = op->length;
+    r.sequence = op->sequence;
+    const std::byte *address = nullptr;
+    if (route::shared == ep->way) {
+        if (nullptr != op->buffer && ep->direct) {
+            r.flags |= wire::rts_readable;
+            r.address = reinterpret_cast<std::uint64_t>(op->buffer);
+        }
+    } else {
+        if (nullptr != op->buffer && network_.caps().write) {
+            r.flags |= wire::rts_writes;
+        }
+        address = network_.address().data();
+        r.address_bytes = static_cast<std::uint32_t>(network_.address().size());
+    }
+    stats_.add(stat::rts_sent);
+    track(op);
+    // Who must push waits for the CTS: the sender's interrupt request. A reading receiver
+    // needs nothing from this side.
+    const bool pushes = route::network == ep->way || rendezvous_kind::automatic != rendezvous_;
+    if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
+        arm_request(exact_pattern(make_cts_key(op->id)), key_kind::cts, &op->board_index);
+    }
+    send_or_queue(ep, false, wire::rts, &r, sizeof(r), address, r.address_bytes, op);
+}
+
+// To this process itself: no transport, and no interrupt thread (application thread only).
+void engine::send_self(send_op *op) {
+    const match_key k{op->context, op->source, op->tag};
+    recv_op *r = matcher_.arrive(k);
+    if (nullptr != r) {
+        receive_self(r, op);
+        return;
+    }
+    stats_.add(stat::unexpected);
+    if (!op->synchronous && op->length <= op->peer->eager_limit) {
+        const auto bytes = static_cast<std::uint32_t>(op->length);
+        unexpected *u = matcher_.allocate(bytes);
+        if (nullptr != u) {
+            if (nullptr != op->buffer && 0 != bytes) {
+                std::memcpy(u->bytes(), op->buffer, bytes);
+            } else if (0 != bytes) {
+                op->gather(op, 0, u->bytes(), bytes);
+            }
+            u->key = k;
+            u->type = wire::eager;
+            u->peer = op->peer;
+            u->length = bytes;
+            matcher_.keep(u);
+            complete(op);
+            return;
+        }
+    }
+    op->id = sends_.add(op);
+    op->state = op_state::rts_sent;
+    keep_unexpected(op->peer, wire::rts, k, op->length, op->id, nullptr, 0);
+}
+
+engine::am_result engine::active_message(endpoint *ep, std::uint8_t type, const void *header,
+                                         std::uint32_t header_bytes, const void *data,
+                                         std::uint32_t bytes) {
+    if (nullptr != ep->pending_head) {
+        return am_result::full;
+    }
+    switch (transmit(ep, false, type, header, header_bytes, data, bytes)) {
+    case network::result::done:
+        return am_result::sent;
+    case network::result::again:
+        return am_result::full;
+    case network::result::broken:
+        break;
+    }
+    lose(ep);
+    return am_result::broken;
+}
+
+void engine::queue_message(endpoint *ep, std::uint8_t type, const void *header,
+                           std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
+                           void (*sent)(void *), void *arg) {
+    auto *m = new pending_message;
+    m->type = type;
+    m->header_bytes = header_bytes;
+    std::memcpy(m->header, header, header_bytes);
+    m->payload = static_cast<const std::byte *>(data);
+    m->payload_bytes = bytes;
+    m->sent = sent;
+    m->arg = arg;
+    enqueue(ep, m);
+}
+
+void engine::send_finish(endpoint *ep, bool bulk, std::uint64_t operation, bool to_sender,
+                         wire::outcome result) {
+    const wire::finish f{operation, to_sender ? 1U : 0U, result};
+    send_or_queue(ep, bulk, wire::fin, &f, sizeof(f), nullptr, 0);
+}
+
+void engine::complete(send_op *op) {
+    if (0 != op->id) {
+        sends_.remove(op->id);
+        op->id = 0;
+    }
+    untrack(op);
+    op->state = op_state::done;
+    if (op->blocking) {
+        return;
+    }
+    op->done_link = nullptr;
+    *done_sends_tail_ = op;
+    done_sends_tail_ = &op->done_link;
+}
+
+} // namespace smartint

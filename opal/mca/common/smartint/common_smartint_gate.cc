@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_gate.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace smartint {
+namespace {
+
+// Depth of the calling thread in locked mode (one engine per process, so one counter).
+thread_local std::uint32_t locked_depth = 0;
+
+int membarrier(int command) {
+    return static_cast<int>(syscall(SYS_membarrier, command, 0, 0));
+}
+
+void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t expected) {
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAIT_PRIVATE, expected,
+            nullptr, nullptr, 0);
+}
+
+void futex_wake(std::atomic<std::uint32_t> &word) {
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr,
+            nullptr, 0);
+}
+
+} // namespace
+
+void gate::set_mode(mode m) {
+    mode_ = m;
+    if (mode::asymmetric == m &&
+        0 != membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
+        mode_ = mode::fenced;
+    }
+}
+
+void gate::heavy_fence() const {
+    if (mode::asymmetric == mode_) {
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+}
+
+// The application has said `inside`, so the thread either saw it and is giving up, or is in
+// and will be out in microseconds. A few looks first; on one core only sleeping helps.
+__attribute__((noinline)) void gate::wait_for_thread() {
+    for (int i = 0; i < 64; ++i) {
+        if (0 == claim_.load(std::memory_order_acquire)) { // G2
+            return;
+        }
+        __builtin_ia32_pause();
+    }
+    for (;;) {
+        std::uint32_t seen = claim_.load(std::memory_order_acquire); // G2
+        if (0 == seen) {
+            return;
+        }
+        // relaxed: the word only tells the thread to wake us; data comes with G2
+        if (2 == seen || claim_.compare_exchange_strong(seen, 2, std::memory_order_relaxed)) {
+            futex_wait(claim_, 2);
+        }
+    }
+}
+
+bool gate::claim() {
+    if (mode::locked == mode_) {
+        return mutex_.try_lock();
+    }
+    if (0 != inside_.load(std::memory_order_relaxed)) {
+        return false; // spare the fence: it is in
+    }
+    claim_.store(1, std::memory_order_relaxed); // G3
+    heavy_fence();
+    if (0 != inside_.load(std::memory_order_acquire)) { // G4
+        release();
+        return false;
+    }
+    return true;
+}
+
+void gate::release() {
+    if (mode::locked == mode_) {
+        mutex_.unlock();
+        return;
+    }
+    if (2 == claim_.exchange(0, std::memory_order_release)) { // G6
+        futex_wake(claim_);
+    }
+}
+
+void gate::enter_locked() {
+    mutex_.lock();
+    ++locked_depth;
+}
+
+bool gate::try_enter_locked() {
+    if (!mutex_.try_lock()) {
+        return false;
+    }
+    ++locked_depth;
+    return true;
+}
+
+void gate::leave_locked() {
+    --locked_depth;
+    mutex_.unlock();
+}
+
+bool gate::nested_locked() const { return locked_depth > 1; }
+
+} // namespace smartint

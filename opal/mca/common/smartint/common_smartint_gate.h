@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Progress gate: who may run the engine, the application or the interrupt thread.
+// The application's side costs two plain stores and a load; the interrupt thread pays
+// (membarrier) and never waits. docs/ordering.md argues it, tests/model checks it.
+//
+//   application enter:  inside = 1 (G1)  [light fence]   read claim (G2)
+//   thread claim:       claim = 1  (G3)  [heavy fence]   read inside (G4)
+// Not both can read the old value: one of G2, G4 sees the other's store (Dekker), because
+// the heavy fence puts a full fence into every running thread of the process between its
+// earlier and later accesses. Hand-over of the engine's data:
+//   leave: inside = 0 release (G5)   pairs with  G4 acquire
+//   release: claim = 0 release (G6)  pairs with  G2 acquire
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace smartint {
+
+class gate {
+public:
+    enum class mode {
+        asymmetric, // private expedited membarrier
+        fenced,     // a full fence in enter; where membarrier is missing or `poll` is chosen
+        locked,     // MPI_THREAD_MULTIPLE: any number of application threads
+    };
+
+    // Before any enter. Falls back from asymmetric to fenced where the kernel refuses.
+    void set_mode(mode m);
+    mode current_mode() const { return mode_; }
+
+    // Application side. Recursive per thread. Without `locked`, calls must be serialised by
+    // the application, as MPI_THREAD_SERIALIZED and below demand.
+    void enter() {
+        if (mode::locked == mode_) {
+            enter_locked();
+            return;
+        }
+        if (0 == depth_++) {
+            inside_.store(1, std::memory_order_relaxed); // G1
+            light_fence();
+            if (0 != claim_.load(std::memory_order_acquire)) { // G2
+                wait_for_thread();
+            }
+        }
+    }
+
+    // As enter, but gives up where the interrupt thread holds the gate. After
+    // `patience` refusals in a row it waits (asleep) like enter.
+    bool try_enter() {
+        if (mode::locked == mode_) {
+            return try_enter_locked();
+        }
+        if (0 != depth_ || 0 == claim_.load(std::memory_order_relaxed) ||
+            ++refused_ > patience) {
+            refused_ = 0;
+            enter();
+            return true;
+        }
+        return false;
+    }
+
+    void leave() {
+        if (mode::locked == mode_) {
+            leave_locked();
+            return;
+        }
+        if (0 == --depth_) {
+            inside_.store(0, std::memory_order_release); // G5
+        }
+    }
+
+    // True while the calling (application) thread is inside: in nested calls.
+    bool nested() const { return mode::locked == mode_ ? nested_locked() : depth_ > 1; }
+    std::uint32_t depth() const { return depth_; }
+
+    // Interrupt thread side: never waits, false when the application is inside.
+    bool claim();
+    void release();
+
+    // For the interrupt thread's own decision to sleep: a hint.
+    bool application_inside() const { return 0 != inside_.load(std::memory_order_relaxed); }
+
+private:
+    static constexpr std::uint32_t patience = 20;
+
+    void light_fence() const {
+        if (mode::asymmetric == mode_) {
+            std::atomic_signal_fence(std::memory_order_seq_cst); // made real by membarrier
+        } else {
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        }
+    }
+    void heavy_fence() const;
+    void wait_for_thread();
+    void enter_locked();
+    bool try_enter_locked();
+    void leave_locked();
+    bool nested_locked() const;
+
+    // line of the application
+    alignas(64) mode mode_ = mode::fenced;
+    std::uint32_t depth_ = 0;
+    std::uint32_t refused_ = 0;
+    std::atomic<std::uint32_t> inside_{0};
+    // line of the interrupt thread: 0 free, 1 claimed, 2 claimed and the application sleeps
+    alignas(64) std::atomic<std::uint32_t> claim_{0};
+    std::recursive_mutex mutex_;
+};
+
+} // namespace smartint

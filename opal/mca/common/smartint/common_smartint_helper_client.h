@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// A rank's side of the helper: the local leader starts it, all read its line on the board.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common_smartint_params.h"
+#include "common_smartint_segment.h"
+
+namespace smartint {
+
+// What the helper is told on its command line besides the board's descriptor (always 3).
+inline constexpr int helper_board_fd = 3;
+
+class helper_client {
+public:
+    // Start helper number `index` for the board. The child is a session of its own, holds no
+    // descriptor of ours but the board's, and never raises SIGCHLD here. 0 or an errno.
+    int start(const segment &board, const params &p, unsigned index, const std::string &program);
+    // The helper's network address, waiting at most `milliseconds` for it; empty: none.
+    static std::vector<std::byte> address(const segment &board, unsigned milliseconds);
+    // Collect the intermediate child; safe to repeat.
+    void reap();
+
+private:
+    std::vector<int> children_;
+};
+
+} // namespace smartint

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Keys of requests (IRD) and notices (ICD). One shape for everything that can be waited
+// for: two-sided messages, answers to a rendezvous, epochs. A wildcard is a mask.
+//   hi = kind << 56 | context << 16           lo = source << 32 | tag     (two-sided)
+//   hi = kind << 56                           lo = operation id           (answers)
+#pragma once
+
+#include "common_smartint_layout.h"
+
+namespace smartint {
+
+using layout::key;
+
+enum class key_kind : std::uint8_t {
+    none = 0,
+    rts = 1, // a rendezvous waits for the receiver
+    cts = 2, // the receiver answered a sender that must push
+};
+
+inline constexpr std::uint64_t kind_mask = 0xffULL << 56;
+
+struct key_pattern {
+    key value;
+    key mask;
+};
+
+constexpr key make_rts_key(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+    return {static_cast<std::uint64_t>(key_kind::rts) << 56 |
+                static_cast<std::uint64_t>(context) << 16,
+            static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32 |
+                static_cast<std::uint32_t>(tag)};
+}
+
+constexpr key make_cts_key(std::uint64_t operation) {
+    return {static_cast<std::uint64_t>(key_kind::cts) << 56, operation};
+}
+
+constexpr key_pattern rts_pattern(std::uint32_t context, std::int32_t source, std::int32_t tag,
+                                  bool any_source, bool any_tag) {
+    const key mask{~0ULL, (any_source ? 0 : 0xffffffffULL << 32) | (any_tag ? 0 : 0xffffffffULL)};
+    key value = make_rts_key(context, source, tag);
+    value.lo &= mask.lo;
+    return {value, mask};
+}
+
+constexpr key_pattern exact_pattern(key k) { return {k, {~0ULL, ~0ULL}}; }
+
+// Any notice of a kind: stands in when the request table is full.
+constexpr key_pattern kind_pattern(key_kind kind) {
+    return {{static_cast<std::uint64_t>(kind) << 56, 0}, {kind_mask, 0}};
+}
+
+constexpr bool matches(const key &notice, const key_pattern &request) {
+    return (notice.hi & request.mask.hi) == request.value.hi &&
+           (notice.lo & request.mask.lo) == request.value.lo;
+}
+
+} // namespace smartint

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// How the engine speaks to the user without knowing Open MPI: the glue installs a reporter
+// that prints a help topic once per job; helper and unit tests install their own or get
+// stderr. The first function that decides about a failure reports it, callers pass it on.
+#pragma once
+
+#include <cstdint>
+
+namespace smartint {
+
+// Topics are the section names of help-common-smartint.txt.
+enum class topic : std::uint8_t {
+    none,
+    no_segment,       // value: path, detail: why
+    bad_segment,      // value: path, detail: what was expected
+    no_helper,        // value: path of the helper, detail: why
+    helper_lost,      // value: pid
+    no_transport,     // value: transport list, detail: what there is
+    no_thread,        // detail: why
+    no_wake,          // detail: why
+    no_direct_copy,   // detail: why
+    broken_ring,      // detail: what
+    bad_parameter,    // value: name = value, detail: remedy
+    lost_peer,        // value: peer, detail: why
+    count_
+};
+
+struct report {
+    topic what = topic::none;
+    const char *value = "";
+    const char *detail = "";
+};
+
+using reporter = void (*)(const report &);
+
+void set_reporter(reporter r);
+
+// Safe in any thread: the report is kept and given to the reporter by the application
+// thread (flush_reports), at most once per topic and process.
+void tell(topic what, const char *value, const char *detail);
+bool reports_pending();
+void flush_reports();
+
+const char *topic_name(topic t);
+
+} // namespace smartint

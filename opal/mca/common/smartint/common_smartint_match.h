@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Matching of messages and receives, pure logic. Posted receives sit in queues found by a
+// hash of (context, source, tag), a wildcard being a value like any other; an arriving
+// message looks into at most four queues and takes the receive posted first. Unexpected
+// messages sit in the queue of their exact key and, once a wildcard of a kind has ever been
+// used, in that kind's queue too. So the cost is flat in the number of messages and receives.
+//
+// Per (source, context) messages arrive in order on one channel, so no sequence numbers are
+// needed here. Not thread-safe: the gate protects it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common_smartint_ops.h"
+
+namespace smartint {
+
+struct match_key {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    bool operator==(const match_key &) const = default;
+};
+
+// One key's receives or messages, oldest first. Lives in the table until it is empty and
+// the table is swept.
+struct match_queue {
+    match_key key{};
+    list_hook head; // circular
+    match_queue *next = nullptr;
+};
+
+// A message without a receive. Data of an eager one, or the RTS, follows in `bytes`.
+struct unexpected {
+    struct linked {
+        list_hook hook;
+        unexpected *self = nullptr;
+    };
+    linked link[4]; // exact, any source, any tag, both
+    match_key key{};
+    std::uint8_t type = 0; // wire::type
+    endpoint *peer = nullptr;
+    std::uint64_t length = 0; // of the message
+    std::uint64_t sender = 0; // operation id, where an answer is due
+    std::uint32_t stored = 0; // bytes that follow the struct
+    std::uint64_t order = 0;  // of arrival
+    unexpected *pool_link = nullptr;
+
+    std::byte *bytes() { return reinterpret_cast<std::byte *>(this + 1); }
+};
+
+class matcher {
+public:
+    matcher();
+    ~matcher();
+    matcher(const matcher &) = delete;
+    matcher &operator=(const matcher &) = delete;
+
+    void post(recv_op *r);
+    // Take a posted receive out; false if it is not posted (any more).
+    bool cancel(recv_op *r);
+    // The receive a message with this key belongs to, taken out; nullptr: unexpected.
+    recv_op *arrive(const match_key &k);
+
+    // Storage for an unexpected message with `bytes` behind it; nullptr: out of memory.
+    unexpected *allocate(std::uint32_t bytes);
+    void release(unexpected *u);
+    void keep(unexpected *u);
+    // The oldest message a receive (source, tag may be wild) would get. Left in place.
+    unexpected *find(std::uint32_t context, std::int32_t source, std::int32_t tag);
+    void take(unexpected *u);
+    // A communicator is gone: drop what is left of it. Number of messages dropped.
+    unsigned drop_context(std::uint32_t context);
+
+    std::uint64_t posted_count() const { return posted_count_; }
+    std::uint64_t unexpected_count() const { return unexpected_count_; }
+
+private:
+    struct table {
+        std::vector<match_queue *> buckets;
+        std::uint64_t queues = 0;
+        match_queue *free_list = nullptr;
+        std::vector<std::unique_ptr<match_queue[]>> blocks;
+    };
+    static std::uint64_t hash(const match_key &k);
+    static match_queue *lookup(const table &t, const match_key &k);
+    match_queue *obtain(table &t, const match_key &k);
+    void sweep(table &t);
+    void index_kind(unsigned kind);
+    static match_key wild_key(const match_key &k, unsigned kind);
+
+    table posted_;
+    table unexpected_;
+    std::uint64_t order_ = 0;
+    std::uint64_t posted_count_ = 0;
+    std::uint64_t unexpected_count_ = 0;
+    std::uint64_t wild_posted_[4] = {}; // receives posted by kind: any source 1, any tag 2
+    bool indexed_[4] = {true, false, false, false};
+    unexpected *pool_ = nullptr; // small ones, reused
+    unsigned pool_size_ = 0;
+};
+
+} // namespace smartint

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The engine's only file that knows Open MPI.
+#include "common_smartint_mca.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+extern "C" {
+#include "opal/constants.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+#include "opal/util/show_help.h"
+}
+
+#include "common_smartint_helper_client.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+constexpr const char *help_file = "help-common-smartint.txt";
+constexpr unsigned helper_wait_ms = 2000; // mpirun must not wait for a helper that hangs
+
+struct variables {
+#define SMARTINT_STRING(name, def, level, help) const char *name = def;
+#define SMARTINT_NUMBER(name, def, lowest, highest, level, help) unsigned name = def;
+#include "common_smartint_params.def"
+#undef SMARTINT_STRING
+#undef SMARTINT_NUMBER
+};
+
+struct glue_state {
+    variables values;
+    std::vector<int> indices;
+    std::vector<const char *> names;
+    bool registered = false;
+    bool started = false;
+    modex mine;
+    helper_client helpers;
+};
+
+glue_state &state() {
+    static auto *s = new glue_state;
+    return *s;
+}
+
+// Where this library lies: helper program and help files are beside it.
+std::string own_directory() {
+    Dl_info info{};
+    if (0 == dladdr(reinterpret_cast<void *>(&own_directory), &info) ||
+        nullptr == info.dli_fname) {
+        return ".";
+    }
+    const std::string path(info.dli_fname);
+    const auto slash = path.rfind('/');
+    return std::string::npos == slash ? "." : path.substr(0, slash);
+}
+
+const char *host() {
+    return nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename;
+}
+
+void show(const report &r) {
+    opal_show_help(help_file, topic_name(r.what), true, host(), r.value, r.detail);
+}
+
+int read_counter(const mca_base_pvar_t *pvar, void *value, void *) {
+    const auto index = reinterpret_cast<std::uintptr_t>(pvar->ctx);
+    *static_cast<unsigned long long *>(value) =
+        engine::instance().counters().get(static_cast<stat>(index));
+    return OPAL_SUCCESS;
+}
+
+void register_counters() {
+    for (unsigned i = 0; i < static_cast<unsigned>(stat::count_); ++i) {
+        const auto s = static_cast<stat>(i);
+        mca_base_pvar_register("opal", "smartint", nullptr, stat_name(s), stat_help(s),
+                               OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+                               MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr,
+                               MCA_BASE_VAR_BIND_NO_OBJECT,
+                               static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                                                 MCA_BASE_PVAR_FLAG_CONTINUOUS),
+                               read_counter, nullptr, nullptr,
+                               reinterpret_cast<void *>(static_cast<std::uintptr_t>(i)));
+    }
+}
+
+void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level,
+                       void *storage) {
+    const int index = mca_base_var_register(
+        "opal", "smartint", nullptr, name, help, type, nullptr, 0,
+        static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
+    state().indices.push_back(index);
+    state().names.push_back(name);
+}
+
+params current_params() {
+    params p;
+    const variables &v = state().values;
+#define SMARTINT_STRING(name, def, level, help) p.name = nullptr == v.name ? "" : v.name;
+#define SMARTINT_NUMBER(name, def, lowest, highest, level, help) p.name = v.name;
+#include "common_smartint_params.def"
+#undef SMARTINT_STRING
+#undef SMARTINT_NUMBER
+    return p;
+}
+
+std::uint64_t fold(std::uint64_t h, const char *text, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+        h = (h ^ static_cast<std::uint8_t>(text[i])) * 0x100000001b3ULL;
+    }
+    return h;
+}
+
+// Two processes with the same value share memory: host name and boot.
+std::uint64_t node_identity() {
+    std::uint64_t h = 0xcbf29ce484222325ULL;
+    h = fold(h, host(), std::strlen(host()));
+    char boot[64];
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t n = read(fd, boot, sizeof(boot));
+        close(fd);
+        if (n > 0) {
+            h = fold(h, boot, static_cast<std::size_t>(n));
+        }
+    }
+    return h;
+}
+
+struct job_shape {
+    std::uint32_t size = 1;   // processes of the job
+    std::uint32_t local = 1;  // of them on this node
+    std::uint32_t slot = 0;   // this one's place among those
+    std::uint32_t leader = 0; // process number of the first of those
+};
+
+job_shape learn_job() {
+    job_shape j;
+    opal_process_name_t job{};
+    job.jobid = OPAL_PROC_MY_NAME.jobid;
+    job.vpid = OPAL_VPID_WILDCARD;
+    int rc = OPAL_SUCCESS;
+    std::uint32_t value = 0;
+    std::uint32_t *number = &value;
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_JOB_SIZE, &job, &number, OPAL_UINT32);
+    if (OPAL_SUCCESS == rc) {
+        j.size = value;
+    }
+    j.leader = OPAL_PROC_MY_NAME.vpid;
+    char *peers = nullptr;
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_LOCAL_PEERS, &job, &peers, OPAL_STRING);
+    if (OPAL_SUCCESS == rc && nullptr != peers) {
+        // ranks of this node, in order: the slot is the position
+        std::uint32_t position = 0;
+        for (char *save = nullptr, *t = strtok_r(peers, ",", &save); nullptr != t;
+             t = strtok_r(nullptr, ",", &save), ++position) {
+            const auto vpid = static_cast<std::uint32_t>(std::strtoul(t, nullptr, 10));
+            if (0 == position) {
+                j.leader = vpid;
+            }
+            if (vpid == OPAL_PROC_MY_NAME.vpid) {
+                j.slot = position;
+            }
+        }
+        j.local = std::max(1U, position);
+        free(peers);
+    }
+    return j;
+}
+
+// The leader's work: board, then helpers. What fails costs shared memory or overlap.
+void lead(const params &p, const job_shape &j, bool network) {
+    engine &e = engine::instance();
+    if (0 == p.shared_memory && "none" == p.progress) {
+        return;
+    }
+    if (0 != e.create_board(j.local)) {
+        return;
+    }
+    segment &board = e.board_segment();
+    state().mine.board = board.ticket();
+    const std::string path = p.directory + "/" + board.ticket().name;
+    if (nullptr != opal_pmix.register_cleanup) {
+        opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
+    }
+    if ("helper" != p.progress) {
+        board.close_fd();
+        return;
+    }
+    const std::string program = p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
+    const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
+    for (unsigned i = 0; i < count; ++i) {
+        if (int error = state().helpers.start(board, p, i, program); 0 != error) {
+            tell(topic::no_helper, program.c_str(), std::strerror(error));
+            break;
+        }
+    }
+    if (network && count > 0) {
+        const auto address = helper_client::address(board, helper_wait_ms);
+        state().mine.helper_bytes = static_cast<std::uint32_t>(address.size());
+        std::memcpy(state().mine.helper, address.data(), address.size());
+    }
+    state().helpers.reap();
+    board.close_fd();
+}
+
+} // namespace
+
+int glue_register(const mca_base_component_t *component) {
+    // MCA compares names and the MCA version only. Another branch has other structs.
+    const std::string built =
+        std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
+    if (0 != std::strncmp(opal_version_string, built.c_str(), built.size())) {
+        opal_show_help_add_dir(own_directory().c_str());
+        opal_show_help(help_file, "wrong-branch", true, host(), opal_version_string,
+                       built.substr(0, built.size() - 1).c_str());
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    glue_state &s = state();
+    // The library stays loaded when a component is closed, Open MPI's table of variables does
+    // not stay: register again whenever it is asked.
+    s.indices.clear();
+    s.names.clear();
+#define SMARTINT_STRING(name, def, level, help)                                                    \
+    register_variable(#name, help, MCA_BASE_VAR_TYPE_STRING, level, &s.values.name);
+#define SMARTINT_NUMBER(name, def, lowest, highest, level, help)                                   \
+    register_variable(#name, help " (" #lowest " to " #highest ")",                                \
+                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, level, &s.values.name);
+#include "common_smartint_params.def"
+#undef SMARTINT_STRING
+#undef SMARTINT_NUMBER
+    for (std::size_t i = 0; i < s.indices.size(); ++i) {
+        mca_base_var_register_synonym(s.indices[i], component->mca_project_name,
+                                      component->mca_type_name, component->mca_component_name,
+                                      s.names[i], static_cast<mca_base_var_syn_flag_t>(0));
+    }
+    if (!s.registered) {
+        opal_show_help_add_dir(own_directory().c_str());
+        set_reporter(show);
+        s.registered = true;
+    }
+    register_counters();
+    return OPAL_SUCCESS;
+}
+
+bool glue_named(const char *framework) {
+    // BTLs are opened before the PML framework exists: read its selection as it will.
+    int index = mca_base_var_find(nullptr, framework, nullptr, nullptr);
+    static char *early = nullptr;
+    const bool ours = index < 0;
+    if (ours) {
+        early = nullptr;
+        index = mca_base_var_register("ompi", framework, nullptr, nullptr, "selection",
+                                      MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                      static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_9,
+                                      MCA_BASE_VAR_SCOPE_READONLY, &early);
+    }
+    char **value = nullptr;
+    bool named = false;
+    if (index >= 0 && OPAL_SUCCESS == mca_base_var_get_value(index, &value, nullptr, nullptr) &&
+        nullptr != value && nullptr != *value && '^' != **value) {
+        named = std::string::npos != (std::string(",") + *value + ",").find(",smartint,");
+    }
+    if (ours && index >= 0) {
+        mca_base_var_deregister(index);
+    }
+    return named;
+}
+
+int glue_start(bool enable_threads) {
+    glue_state &s = state();
+    if (s.started) {
+        return OPAL_SUCCESS;
+    }
+    const params p = current_params();
+    std::string name;
+    std::string value;
+    std::string remedy;
+    if (!check_params(p, &name, &value, &remedy)) {
+        tell(topic::bad_parameter, ("smartint_" + name + " = " + value).c_str(), remedy.c_str());
+        flush_reports();
+        return OPAL_ERR_BAD_PARAM;
+    }
+    const job_shape j = learn_job();
+    engine_identity me;
+    me.name = pack_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
+    me.slot = j.slot;
+    me.threads = enable_threads;
+    const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
+    engine &e = engine::instance();
+    if (0 != e.start(p, me, network)) {
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    s.mine = modex{};
+    s.mine.slot = j.slot;
+    s.mine.leader = j.leader;
+    s.mine.node = node_identity();
+    if (j.leader == OPAL_PROC_MY_NAME.vpid) {
+        lead(p, j, network);
+    }
+    const auto &address = e.net().address();
+    s.mine.address_bytes =
+        static_cast<std::uint32_t>(std::min(address.size(), sizeof(s.mine.address)));
+    std::memcpy(s.mine.address, address.data(), s.mine.address_bytes);
+    s.started = true;
+    flush_reports();
+    return OPAL_SUCCESS;
+}
+
+void glue_stop() {
+    glue_state &s = state();
+    if (s.started) {
+        engine::instance().stop();
+        s.helpers.reap();
+        s.started = false;
+    }
+}
+
+void glue_start_thread() {
+    engine::instance().start_thread();
+    flush_reports();
+}
+
+const modex &glue_modex() { return state().mine; }
+
+} // namespace smartint

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What the components share of the glue to Open MPI: parameters, counters, messages, and the
+// decision whether smartint was chosen at all. Application thread only.
+#pragma once
+
+#include <smartint/ompi_glue.h>
+
+extern "C" {
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/mca.h"
+}
+
+#include "common_smartint_engine.h"
+
+namespace smartint {
+
+// Registers parameters once and their synonyms for this component; refuses an Open MPI of
+// another branch. OPAL_SUCCESS or an OPAL error.
+int glue_register(const mca_base_component_t *component);
+
+// True if the user named smartint for this framework ("pml", "btl", ...): in any other job
+// nothing of it may start.
+bool glue_named(const char *framework);
+
+// Start the engine for this process: parameters checked, board made by the local leader,
+// helper started. Idempotent. enable_threads: MPI_THREAD_MULTIPLE. OPAL_SUCCESS or an error
+// that was reported.
+int glue_start(bool enable_threads);
+void glue_stop();
+
+// The interrupt thread may run: the pml (or osc) is chosen, not just the btl under ob1.
+void glue_start_thread();
+
+// What a process tells the others about itself.
+struct modex {
+    static constexpr std::uint32_t format = 0x736d0001;
+    std::uint32_t version = format;
+    std::uint32_t slot = 0;
+    std::uint64_t node = 0;
+    std::uint32_t leader = 0; // process number of the first rank of this one's node
+    std::uint32_t arch = 0;
+    std::uint32_t address_bytes = 0;
+    std::uint32_t helper_bytes = 0; // of the leader only
+    std::uint8_t address[96] = {};
+    std::uint8_t helper[96] = {};
+    segment_ticket board; // of the leader only; slots 0: no board
+};
+const modex &glue_modex();
+
+inline std::uint64_t pack_name(std::uint32_t job, std::uint32_t process) {
+    return static_cast<std::uint64_t>(job) << 32 | process;
+}
+
+} // namespace smartint

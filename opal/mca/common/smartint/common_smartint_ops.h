@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Send and receive operations: the engine's side of a request. The pml embeds one in each
+// of its requests; the engine never sees the request around it. All fields are touched
+// under the gate, except the copy_job, whose own words say who may.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "common_smartint_network.h"
+#include "common_smartint_wire.h"
+
+namespace smartint {
+
+struct endpoint;
+struct recv_op;
+struct send_op;
+struct match_queue;
+
+inline constexpr std::int32_t any_source = -1;
+inline constexpr std::int32_t any_tag = INT32_MIN;
+
+// A large copy between two processes, cut in pieces that any thread of this process may
+// take. next: generation << 40 | bytes handed out, so that a thread which looks at a job
+// that was finished and used again cannot take a piece of the new one. done: bytes moved.
+// Who brings done to length finishes the job; nobody else touches it after its last piece.
+struct copy_job {
+    std::uint64_t remote = 0;
+    std::byte *local = nullptr;
+    std::uint64_t length = 0;
+    std::uint32_t pid = 0;
+    bool write = false;
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<std::uint64_t> done{0};
+    std::atomic<int> error{0};
+    std::atomic<bool> by_thread{false}; // the interrupt thread moved part of it
+    recv_op *receive = nullptr; // exactly one of the two
+    send_op *send = nullptr;
+    copy_job *link = nullptr;          // engine's list of open jobs
+    copy_job *finished_link = nullptr; // lock-free list of finished ones
+};
+
+enum class op_state : std::uint8_t {
+    idle,
+    posted,    // receive waits for its message
+    queued,    // send waits for room in the transport
+    rts_sent,  // send waits for the receiver
+    moving,    // data is on its way
+    finishing, // all moved, the last message is not out yet
+    done,
+};
+
+struct list_hook {
+    list_hook *prev = nullptr;
+    list_hook *next = nullptr;
+};
+
+struct recv_op {
+    // matching
+    list_hook hook;
+    match_queue *queue = nullptr; // where it is posted
+    std::uint32_t context = 0;
+    std::int32_t source = any_source;
+    std::int32_t tag = any_tag;
+    std::uint64_t order = 0; // of posting, across all queues
+    // destination
+    std::byte *buffer = nullptr; // nullptr: not contiguous, see scatter
+    std::uint64_t capacity = 0;  // bytes
+    // Application thread only: put `bytes` of packed data at packed offset `at`.
+    void *user = nullptr; // for scatter
+    void (*scatter)(recv_op *, std::uint64_t at, const void *data, std::uint64_t bytes) = nullptr;
+    // result
+    std::int32_t got_source = 0;
+    std::int32_t got_tag = 0;
+    std::uint64_t announced = 0; // length of the message
+    std::uint64_t received = 0;  // min(announced, capacity) once done
+    // progress
+    op_state state = op_state::idle;
+    bool blocking = false;  // its caller waits inside the engine: never armed
+    bool failed = false;    // the peer is lost
+    bool tracked = false;   // counted as outstanding by the engine
+    bool in_flight = false; // counted as needing the transport drained
+    int board_index = -1;
+    endpoint *peer = nullptr;
+    std::uint64_t id = 0;
+    std::uint64_t remote_id = 0;
+    std::uint64_t remote_address = 0;
+    std::uint64_t moved = 0;    // bytes in place, copy pipeline
+    std::uint64_t credited = 0; // bytes the sender was told of
+    std::uint32_t unpacking = 0; // fragments kept for the application thread
+    copy_job job;
+    recv_op *done_link = nullptr;
+
+    bool truncated() const { return announced > capacity; }
+    // For a caller that spins on it while the interrupt thread may complete it; what it
+    // waits for is ordered by the gate it passes in each progress().
+    op_state seen_state() const { return *const_cast<const volatile op_state *>(&state); }
+};
+
+struct send_op {
+    endpoint *peer = nullptr;
+    std::uint32_t context = 0;
+    std::int32_t source = 0;
+    std::int32_t tag = 0;
+    const std::byte *buffer = nullptr; // nullptr: not contiguous, see gather
+    std::uint64_t length = 0;
+    // Application thread only: bytes of packed data from packed offset `at` into `data`.
+    void *user = nullptr; // for gather
+    void (*gather)(send_op *, std::uint64_t at, void *data, std::uint64_t bytes) = nullptr;
+    bool synchronous = false;
+    bool blocking = false; // its caller waits inside the engine: never armed
+    op_state state = op_state::idle;
+    bool failed = false;
+    bool tracked = false;
+    bool in_flight = false;
+    int board_index = -1;
+    std::uint64_t id = 0;
+    std::uint64_t remote_id = 0;
+    std::uint64_t remote_address = 0;
+    std::uint64_t wanted = 0;   // bytes the receiver takes
+    std::uint64_t moved = 0;    // bytes handed to the transport
+    std::uint64_t consumed = 0; // bytes the receiver acknowledged, copy pipeline
+    bool writing = false; // a network write is not completed; `completion` is in use
+    network_completion completion;
+    std::uint32_t sequence = 0; // of its RTS
+    wire::mode how = wire::mode::copy;
+    bool on_active = false; // in the engine's list of moving sends
+    send_op *active_link = nullptr;
+    copy_job job;
+    send_op *done_link = nullptr;
+
+    op_state seen_state() const { return *const_cast<const volatile op_state *>(&state); }
+};
+
+} // namespace smartint

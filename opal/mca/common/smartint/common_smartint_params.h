@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The parameters as the engine sees them. The glue fills them from MCA variables; unit
+// tests set them directly.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace smartint {
+
+struct params {
+#define SMARTINT_STRING(name, def, level, help) std::string name = def;
+#define SMARTINT_NUMBER(name, def, lowest, highest, level, help) std::uint32_t name = def;
+#include "common_smartint_params.def"
+#undef SMARTINT_STRING
+#undef SMARTINT_NUMBER
+};
+
+enum class strategy_kind { none, poll, helper };
+enum class rendezvous_kind { automatic, read, write, copy };
+
+// Check ranges and words. On failure *name and *remedy (static or inside p's lifetime) tell
+// what is wrong; nothing is corrected silently.
+bool check_params(const params &p, std::string *name, std::string *value, std::string *remedy);
+
+bool parse_strategy(const std::string &s, strategy_kind *out);
+bool parse_rendezvous(const std::string &s, rendezvous_kind *out);
+// "3,7" or "8-11": processing units below 1024, in order. False: malformed.
+bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out);
+
+} // namespace smartint

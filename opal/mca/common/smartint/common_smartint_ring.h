@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Message ring in shared memory: many producers, one consumer, records of any size in
+// whole cache lines. Life of a record: reserve (compare-exchange on tail) -> fill ->
+// commit (release store of the first word) -> consumer reads -> first word of every line
+// back to zero -> head moves on.
+//
+// Why a stale word is never taken for a record: a record starts at a line, its first word
+// is never zero once committed, and the consumer zeroes the first word of each line it
+// consumed before it publishes head (H1). A producer writes only into lines below
+// head + capacity (H2). So at the consumer's position there is zero until commit.
+// tail and head count bytes and never wrap: 2^64 bytes at 100 GB/s are 5 years.
+//
+// Ordering edges:
+//   C1 commit, release store of the word   pairs with  C2 consumer's acquire load
+//   H1 consumer's release store of head    pairs with  H2 producer's acquire load
+// A failing producer must not wedge the others: everything that can fail happens before
+// reserve; between reserve and commit there is only memory copying.
+#pragma once
+
+#include <cstring>
+
+#include "common_smartint_layout.h"
+
+namespace smartint {
+
+// First word of a record: payload bytes << 32 | source slot << 16 | type << 8 | mark.
+struct ring_word {
+    static constexpr std::uint64_t mark = 0xA5;
+    static constexpr std::uint8_t pad_type = 0xff;
+    static constexpr std::uint64_t pack(std::uint32_t bytes, std::uint16_t source,
+                                        std::uint8_t type) {
+        return static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint64_t>(source) << 16 |
+               static_cast<std::uint64_t>(type) << 8 | mark;
+    }
+    static constexpr std::uint32_t bytes(std::uint64_t w) { return static_cast<std::uint32_t>(w >> 32); }
+    static constexpr std::uint16_t source(std::uint64_t w) { return static_cast<std::uint16_t>(w >> 16); }
+    static constexpr std::uint8_t type(std::uint64_t w) { return static_cast<std::uint8_t>(w >> 8); }
+    static constexpr bool sound(std::uint64_t w) { return (w & 0xff) == mark; }
+};
+
+constexpr std::uint64_t ring_record_bytes(std::uint64_t payload) {
+    return (payload + sizeof(std::uint64_t) + layout::line - 1) & ~(layout::line - 1);
+}
+
+// One producer's view of one ring. Not shared between threads without the gate.
+class ring_producer {
+public:
+    void attach(layout::ring_control *control, std::byte *base, std::uint64_t capacity) {
+        control_ = control;
+        base_ = base;
+        capacity_ = capacity;
+        head_ = 0;
+    }
+
+    bool attached() const { return nullptr != control_; }
+
+    // Room for `payload` bytes, or nullptr when the ring is full (retry later). payload must
+    // be at most capacity/4, else it never fits. The caller must commit what it reserved.
+    std::byte *reserve(std::uint32_t payload) {
+        const std::uint64_t need = ring_record_bytes(payload);
+        std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
+        for (;;) {
+            const std::uint64_t at = tail & (capacity_ - 1);
+            const std::uint64_t to_end = capacity_ - at;
+            const std::uint64_t take = need <= to_end ? need : to_end + need;
+            if (tail + take - head_ > capacity_) {
+                head_ = control_->head.load(std::memory_order_acquire); // H2, pairs with H1
+                if (tail + take - head_ > capacity_) {
+                    return nullptr;
+                }
+            }
+            // relaxed: the claim orders nothing; the record is published by C1
+            if (control_->tail.compare_exchange_weak(tail, tail + take, std::memory_order_relaxed,
+                                                     std::memory_order_relaxed)) {
+                if (take != need) {
+                    publish(at, ring_word::pack(
+                                    static_cast<std::uint32_t>(to_end - sizeof(std::uint64_t)), 0,
+                                    ring_word::pad_type));
+                    return base_ + sizeof(std::uint64_t);
+                }
+                return base_ + at + sizeof(std::uint64_t);
+            }
+        }
+    }
+
+    void commit(std::byte *payload, std::uint64_t word) {
+        publish(static_cast<std::uint64_t>(payload - base_) - sizeof(std::uint64_t), word);
+    }
+
+private:
+    void publish(std::uint64_t at, std::uint64_t word) {
+        auto *w = reinterpret_cast<layout::shared<std::uint64_t> *>(base_ + at);
+        w->store(word, std::memory_order_release); // C1, pairs with C2
+    }
+
+    layout::ring_control *control_ = nullptr;
+    std::byte *base_ = nullptr;
+    std::uint64_t capacity_ = 0;
+    std::uint64_t head_ = 0; // what this producer last saw of head
+};
+
+class ring_consumer {
+public:
+    enum class result { empty, record, broken };
+
+    void attach(layout::ring_control *control, std::byte *base, std::uint64_t capacity) {
+        control_ = control;
+        base_ = base;
+        capacity_ = capacity;
+        head_ = control->head.load(std::memory_order_relaxed);
+    }
+
+    // The record at the head, if there is one. `broken`: a length that cannot be, from a
+    // producer that is not to be trusted; the ring is of no use any more.
+    result peek(std::uint64_t &word, const std::byte *&payload) {
+        for (;;) {
+            const std::uint64_t at = head_ & (capacity_ - 1);
+            auto *w = reinterpret_cast<layout::shared<std::uint64_t> *>(base_ + at);
+            word = w->load(std::memory_order_acquire); // C2, pairs with C1
+            if (0 == word) {
+                return result::empty;
+            }
+            size_ = ring_record_bytes(ring_word::bytes(word));
+            if (!ring_word::sound(word) || size_ > capacity_ - at) {
+                return result::broken;
+            }
+            payload = base_ + at + sizeof(std::uint64_t);
+            if (ring_word::pad_type != ring_word::type(word)) {
+                return result::record;
+            }
+            release();
+        }
+    }
+
+    // Give back the record of the last peek.
+    void release() {
+        std::byte *p = base_ + (head_ & (capacity_ - 1));
+        for (std::uint64_t off = 0; off < size_; off += layout::line) {
+            reinterpret_cast<layout::shared<std::uint64_t> *>(p + off)->store(
+                0, std::memory_order_relaxed); // ordered before the reuse of the line by H1
+        }
+        head_ += size_;
+        control_->head.store(head_, std::memory_order_release); // H1, pairs with H2
+    }
+
+private:
+    layout::ring_control *control_ = nullptr;
+    std::byte *base_ = nullptr;
+    std::uint64_t capacity_ = 0;
+    std::uint64_t head_ = 0;
+    std::uint64_t size_ = 0;
+};
+
+} // namespace smartint

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace smartint {
+namespace {
+
+struct plan {
+    std::uint64_t helper_offset, slots_offset, stride, nodes_offset, relay_offset, total;
+};
+
+plan make_plan(std::uint32_t slots, std::uint32_t ring_bytes) {
+    plan p{};
+    p.helper_offset = sizeof(layout::segment_header);
+    p.slots_offset = p.helper_offset + layout::max_helpers * sizeof(layout::helper_line);
+    p.stride = sizeof(layout::slot) + ring_bytes;
+    p.nodes_offset = p.slots_offset + static_cast<std::uint64_t>(slots) * p.stride;
+    p.relay_offset = p.nodes_offset + layout::max_nodes * sizeof(layout::node_entry);
+    p.total = p.relay_offset + sizeof(layout::relay_queue);
+    p.total = (p.total + 4095) & ~4095ULL;
+    return p;
+}
+
+bool sane_geometry(std::uint32_t slots, std::uint32_t ring_bytes) {
+    return slots >= 1 && slots <= layout::max_slots && ring_bytes >= 16384 &&
+           ring_bytes <= (64U << 20) && 0 == (ring_bytes & (ring_bytes - 1));
+}
+
+} // namespace
+
+int segment::fail(int error, const std::string &why) {
+    why_ = why;
+    close();
+    return 0 == error ? EINVAL : error;
+}
+
+int segment::map(int fd, std::uint64_t bytes) {
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (MAP_FAILED == p) {
+        return fail(errno, std::string("mmap: ") + std::strerror(errno));
+    }
+    base_ = static_cast<std::byte *>(p);
+    bytes_ = bytes;
+    return 0;
+}
+
+int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
+                    std::uint32_t ring_bytes, std::uint32_t helpers) {
+    if (!sane_geometry(slots, ring_bytes)) {
+        return fail(EINVAL, "number of ranks or ring size out of range");
+    }
+    std::uint64_t secret[3];
+    if (sizeof(secret) != getrandom(secret, sizeof(secret), 0)) {
+        return fail(errno, "no random bytes to be had");
+    }
+    std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx",
+                  static_cast<unsigned>(geteuid()), job,
+                  static_cast<unsigned long long>(secret[2]));
+    path_ = std::string(directory) + "/" + ticket_.name;
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ < 0) {
+        return fail(errno, std::strerror(errno));
+    }
+    owner_ = true;
+    const plan p = make_plan(slots, ring_bytes);
+    const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(p.total));
+    if (0 != rc) {
+        return fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(p.total >> 10) +
+                            " KiB needed)");
+    }
+    if (int error = map(fd_, p.total); 0 != error) {
+        return error;
+    }
+    // The file is zeroes; every shared word's zero is its initial state.
+    auto *h = new (base_) layout::segment_header{};
+    h->magic = layout::magic;
+    h->version = layout::version;
+    h->slots = slots;
+    h->total_bytes = p.total;
+    h->secret_hi = secret[0];
+    h->secret_lo = secret[1];
+    h->slot_stride = p.stride;
+    h->slots_offset = p.slots_offset;
+    h->ring_bytes = ring_bytes;
+    h->uid = geteuid();
+    h->nodes_offset = p.nodes_offset;
+    h->relay_offset = p.relay_offset;
+    h->helper_offset = p.helper_offset;
+    h->job = job;
+    h->layout_sum = layout::layout_sum;
+    h->helpers = helpers;
+    slots_offset_ = p.slots_offset;
+    stride_ = p.stride;
+    slots_ = slots;
+    ring_bytes_ = ring_bytes;
+    h->ready.store(1, std::memory_order_release); // S1, pairs with S2
+    ticket_.secret_hi = secret[0];
+    ticket_.secret_lo = secret[1];
+    ticket_.slots = slots;
+    ticket_.ring_bytes = ring_bytes;
+    ticket_.job = job;
+    return 0;
+}
+
+int segment::validate(std::uint64_t bytes) {
+    const auto &h = header();
+    if (1 != h.ready.load(std::memory_order_acquire)) { // S2, pairs with S1
+        return fail(EPROTO, "not initialised");
+    }
+    if (layout::magic != h.magic || layout::version != h.version ||
+        layout::layout_sum != h.layout_sum) {
+        return fail(EPROTO, "layout version " + std::to_string(h.version) + ", expected " +
+                                std::to_string(layout::version) +
+                                ": two different builds of smartint on this node");
+    }
+    const std::uint32_t slots = h.slots;
+    const std::uint32_t ring = h.ring_bytes;
+    if (!sane_geometry(slots, ring)) {
+        return fail(EPROTO, "geometry out of range");
+    }
+    const plan p = make_plan(slots, ring);
+    if (p.total != bytes || p.total != h.total_bytes || p.stride != h.slot_stride ||
+        p.slots_offset != h.slots_offset || p.nodes_offset != h.nodes_offset ||
+        p.relay_offset != h.relay_offset || p.helper_offset != h.helper_offset) {
+        return fail(EPROTO, "sizes or offsets do not add up");
+    }
+    if (geteuid() != h.uid) {
+        return fail(EPERM, "made by another user");
+    }
+    slots_offset_ = p.slots_offset;
+    stride_ = p.stride;
+    slots_ = slots;
+    ring_bytes_ = ring;
+    return 0;
+}
+
+int segment::adopt(int fd) {
+    struct stat st {};
+    if (0 != fstat(fd, &st)) {
+        return fail(errno, std::strerror(errno));
+    }
+    if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
+        ::close(fd);
+        return fail(EPERM, "owned by another user");
+    }
+    if (static_cast<std::uint64_t>(st.st_size) < sizeof(layout::segment_header)) {
+        ::close(fd);
+        return fail(EPROTO, "too small");
+    }
+    const int error = map(fd, static_cast<std::uint64_t>(st.st_size));
+    ::close(fd);
+    return 0 != error ? error : validate(static_cast<std::uint64_t>(st.st_size));
+}
+
+int segment::open(const char *directory, const segment_ticket &ticket) {
+    if (nullptr == std::memchr(ticket.name, 0, sizeof(ticket.name)) || 0 == ticket.name[0] ||
+        nullptr != std::strchr(ticket.name, '/')) {
+        return fail(EINVAL, "name in the modex is malformed");
+    }
+    path_ = std::string(directory) + "/" + ticket.name;
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return fail(errno, std::strerror(errno));
+    }
+    if (int error = adopt(fd); 0 != error) {
+        return error;
+    }
+    const auto &h = header();
+    if (h.secret_hi != ticket.secret_hi || h.secret_lo != ticket.secret_lo ||
+        h.slots != ticket.slots || h.ring_bytes != ticket.ring_bytes || h.job != ticket.job) {
+        return fail(EPROTO, "not the segment of this job");
+    }
+    ticket_ = ticket;
+    return 0;
+}
+
+void segment::unlink() {
+    if (owner_ && !path_.empty()) {
+        ::unlink(path_.c_str());
+        owner_ = false;
+    }
+}
+
+void segment::close_fd() {
+    if (fd_ >= 0) {
+        ::close(fd_);
+        fd_ = -1;
+    }
+}
+
+void segment::close() {
+    unlink();
+    close_fd();
+    if (nullptr != base_) {
+        munmap(base_, bytes_);
+        base_ = nullptr;
+    }
+}
+
+} // namespace smartint

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The node's shared segment: created by the local leader, mapped by the other ranks and the
+// helper, unlinked as soon as all are in. A peer's mapping is validated against values
+// derived locally before anything in it is used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "common_smartint_layout.h"
+
+namespace smartint {
+
+// What a rank must know to map the board; travels in the modex.
+struct segment_ticket {
+    std::uint64_t secret_hi = 0;
+    std::uint64_t secret_lo = 0;
+    std::uint32_t slots = 0;
+    std::uint32_t ring_bytes = 0;
+    std::uint32_t job = 0;
+    char name[64] = {}; // file name below the directory, no slash
+};
+
+class segment {
+public:
+    segment() = default;
+    ~segment() { close(); }
+    segment(const segment &) = delete;
+    segment &operator=(const segment &) = delete;
+
+    // Create, size (the space is reserved now: a full file system is an error here, not a
+    // SIGBUS later), initialise and publish. ring_bytes: a power of two, 16 KiB..64 MiB.
+    // slots 1..max_slots. 0, or an errno with `why()` set.
+    int create(const char *directory, std::uint32_t job, std::uint32_t slots,
+               std::uint32_t ring_bytes, std::uint32_t helpers);
+    // Map what somebody else created. Refuses another owner, version, layout, size, secret.
+    int open(const char *directory, const segment_ticket &ticket);
+    // As open, for a process that inherited the descriptor (the helper). Closes fd.
+    int adopt(int fd);
+
+    void unlink(); // by the creator; harmless twice
+    void close();
+
+    bool mapped() const { return nullptr != base_; }
+    int fd() const { return fd_; } // creator only, for the helper to inherit; -1 otherwise
+    void close_fd();
+    const std::string &why() const { return why_; }
+    const segment_ticket &ticket() const { return ticket_; }
+
+    layout::segment_header &header() const { return *at<layout::segment_header>(0); }
+    layout::helper_line &helper(unsigned i) const {
+        return at<layout::helper_line>(header().helper_offset)[i];
+    }
+    layout::slot &slot(unsigned i) const { // i < header().slots, checked by the caller
+        return *at<layout::slot>(slots_offset_ + i * stride_);
+    }
+    std::byte *ring(unsigned i) const {
+        return reinterpret_cast<std::byte *>(&slot(i)) + sizeof(layout::slot);
+    }
+    layout::node_entry *nodes() const { return at<layout::node_entry>(header().nodes_offset); }
+    layout::relay_queue &relay() const { return *at<layout::relay_queue>(header().relay_offset); }
+    std::uint32_t slots() const { return slots_; }
+    std::uint32_t ring_bytes() const { return ring_bytes_; }
+
+private:
+    template <class T> T *at(std::uint64_t offset) const {
+        return reinterpret_cast<T *>(base_ + offset);
+    }
+    int fail(int error, const std::string &why);
+    int map(int fd, std::uint64_t bytes);
+    int validate(std::uint64_t bytes);
+
+    std::byte *base_ = nullptr;
+    std::uint64_t bytes_ = 0;
+    // private copies: what decides where we read must not change under us
+    std::uint64_t slots_offset_ = 0;
+    std::uint64_t stride_ = 0;
+    std::uint32_t slots_ = 0;
+    std::uint32_t ring_bytes_ = 0;
+    int fd_ = -1;
+    bool owner_ = false;
+    std::string path_;
+    std::string why_;
+    segment_ticket ticket_;
+};
+
+} // namespace smartint

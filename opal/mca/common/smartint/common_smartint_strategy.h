@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// A strategy says who makes progress while the application computes. One file each. The
+// engine asks wants_request() when a receive or send could be waited for, and tells of
+// enter and leave only while a rendezvous is outstanding, so that a strategy costs nothing
+// where there is nothing to overlap. A strategy whose on_event runs in the application's own
+// thread (a signal handler) must do nothing while `engine::the_gate().depth()` is not zero
+// and may use only memory that exists already; completion is deferred for all of them alike.
+#pragma once
+
+#include <memory>
+
+#include "common_smartint_params.h"
+
+namespace smartint {
+
+class engine;
+
+class strategy {
+public:
+    virtual ~strategy() = default;
+    virtual const char *name() const = 0;
+    virtual bool needs_thread() const = 0;
+    // The engine's gate must use a fence in enter: the thread claims too often for membarrier.
+    virtual bool claims_often() const { return false; }
+    // Post an interrupt request for an operation that waits (CH-1 will say no at times).
+    virtual bool arm() const = 0;
+    // The application leaves with something outstanding; matched: a request was matched and
+    // not served. True: wake the interrupt thread.
+    virtual bool leave(bool matched, bool transfers, bool parked) const = 0;
+    // Body of the interrupt thread: returns when stop_requested().
+    virtual void run(class interrupt_thread &t) = 0;
+};
+
+std::unique_ptr<strategy> make_none();
+std::unique_ptr<strategy> make_poll();
+std::unique_ptr<strategy> make_helper();
+std::unique_ptr<strategy> make_strategy(strategy_kind k);
+
+} // namespace smartint

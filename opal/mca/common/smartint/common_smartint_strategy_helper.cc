@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// helper: SmartInterrupts (SI 4.2, 4.3.3). The thread sleeps until the board or the helper
+// finds that this rank can make progress and is not making it. Awake, it runs the engine
+// under the gate, copies outside it, and, while transfers are under way, drains the network
+// by a paced timer rather than at every packet. It goes back to sleep when nothing is left
+// or when the application is in the engine, which then rings when it leaves.
+#include <algorithm>
+
+#include "common_smartint_thread.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint32_t patience_us = 50000; // for a message whose notice came first
+constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that stands still
+constexpr std::uint32_t locked_retry_us = 50;
+
+class helper final : public strategy {
+public:
+    const char *name() const override { return "helper"; }
+    bool needs_thread() const override { return true; }
+    bool arm() const override { return true; }
+
+    // A matched request is for the thread to serve; transfers only if it does not know of them.
+    bool leave(bool matched, bool transfers, bool parked) const override {
+        return matched || (transfers && parked);
+    }
+
+    void run(interrupt_thread &t) override {
+        t.the_engine().note_parked(true);
+        while (!t.stop_requested()) {
+            const auto causes = t.sleep();
+            if (t.stop_requested()) {
+                break;
+            }
+            serve(t, causes);
+        }
+    }
+
+private:
+    void count(engine &e, const interrupt_thread::causes &c, bool self) {
+        stats &s = e.counters();
+        if (c.wake) {
+            s.add(self ? stat::wakes_self : stat::wakes_match);
+        }
+        if (c.transport) {
+            s.add(stat::wakes_transport);
+        }
+        if (c.timer) {
+            s.add(stat::wakes_timer);
+        }
+    }
+
+    // The application is in the engine and makes the progress itself: sleep until it leaves.
+    // True: it is really in; false: try again.
+    bool park_behind_application(interrupt_thread &t) {
+        engine &e = t.the_engine();
+        if (gate::mode::locked == e.the_gate().current_mode()) {
+            t.set_timer(locked_retry_us); // some thread has the mutex for a moment
+            return true;
+        }
+        t.set_timer(0);
+        t.ignore_transport();
+        e.note_parked(true);
+        if (e.the_gate().application_inside()) {
+            return true;
+        }
+        e.note_parked(false);
+        return false;
+    }
+
+    void serve(interrupt_thread &t, const interrupt_thread::causes &causes) {
+        engine &e = t.the_engine();
+        const bool self = e.take_self_ring();
+        count(e, causes, self);
+        unsigned events = 0;
+        bool waited_for_copies = false;
+        engine::thread_view view;
+        for (;;) {
+            if (!e.the_gate().claim()) {
+                if (!park_behind_application(t)) {
+                    continue;
+                }
+                if (causes.wake && 0 == events) {
+                    e.counters().add(stat::wakes_busy);
+                }
+                return;
+            }
+            e.note_parked(false);
+            events += e.pass(true);
+            view = e.look();
+            if (view.matched && waited_us_ >= patience_us) {
+                e.give_up_matches();
+                e.counters().add(stat::wakes_futile);
+                waited_us_ = 0;
+                view.matched = false;
+            }
+            const bool idle = !view.matched && !view.network && !view.copies;
+            if (idle) {
+                e.note_parked(true); // before the gate opens: whoever leaves later rings
+            }
+            e.the_gate().release();
+            if (!view.copies) {
+                break;
+            }
+            waited_for_copies = true;
+            if (e.work_on_copies()) {
+                ++events;
+            } else if (e.the_gate().application_inside()) {
+                continue; // parks at the claim
+            }
+        }
+        if (causes.wake && !self && 0 == events && !view.matched && !waited_for_copies) {
+            e.counters().add(stat::wakes_futile);
+        }
+        sleep_how(t, view, events);
+    }
+
+    void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events) {
+        engine &e = t.the_engine();
+        if (!view.matched && !view.network) {
+            waited_us_ = 0;
+            quiet_ = 0;
+            t.set_timer(0);
+            t.ignore_transport();
+            return;
+        }
+        const std::uint32_t pace = e.settings().pace_us;
+        if (0 != events) {
+            quiet_ = 0;
+            waited_us_ = 0;
+            t.ignore_transport();
+            t.set_timer(pace);
+            return;
+        }
+        // Nothing this time: sleep on the descriptor, with a slow timer as a backstop.
+        ++quiet_;
+        const std::uint32_t wait = std::min(quiet_us, pace << std::min(quiet_, 6U));
+        waited_us_ += view.matched ? wait : 0;
+        t.set_timer(wait);
+        if (e.net().is_open()) {
+            t.watch_transport();
+        }
+    }
+
+    std::uint32_t quiet_ = 0;     // passes in a row without an event
+    std::uint32_t waited_us_ = 0; // for a message whose notice came first
+};
+
+} // namespace
+
+std::unique_ptr<strategy> make_helper() { return std::make_unique<helper>(); }
+
+} // namespace smartint

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+enum : std::uint64_t { tag_wake = 1, tag_timer = 2, tag_transport = 3 };
+
+bool add(int epoll, int fd, std::uint64_t tag, std::uint32_t events) {
+    epoll_event e{};
+    e.events = events;
+    e.data.u64 = tag;
+    return 0 == epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+void place(const std::string &cores) {
+    std::vector<unsigned> cpus;
+    if (cores.empty() || !parse_cpu_list(cores, &cpus)) {
+        return; // inherited: where the rank may run
+    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned c : cpus) {
+        CPU_SET(c, &set);
+    }
+    if (int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set); 0 != error) {
+        tell(topic::bad_parameter, ("smartint_cores = " + cores).c_str(), std::strerror(error));
+    }
+}
+
+} // namespace
+
+bool interrupt_thread::start() {
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (epoll_ < 0 || timer_ < 0 || engine_.wake_descriptor() < 0 ||
+        !add(epoll_, engine_.wake_descriptor(), tag_wake, EPOLLIN) ||
+        !add(epoll_, timer_, tag_timer, EPOLLIN)) {
+        tell(topic::no_thread, "descriptors", std::strerror(errno));
+        stop();
+        return false;
+    }
+    // Signals are for the application's threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool ok = true;
+    try {
+        thread_ = std::thread([this] {
+            pthread_setname_np(pthread_self(), "smartint");
+            place(engine_.settings().cores);
+            engine_.progress_strategy()->run(*this);
+        });
+    } catch (const std::system_error &e) {
+        tell(topic::no_thread, "pthread_create", e.what());
+        ok = false;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!ok) {
+        stop();
+    }
+    return ok;
+}
+
+void interrupt_thread::stop() {
+    if (thread_.joinable()) {
+        stop_.store(true, std::memory_order_release);
+        ring_eventfd(engine_.wake_descriptor());
+        thread_.join();
+    }
+    for (int *fd : {&epoll_, &timer_}) {
+        if (*fd >= 0) {
+            ::close(*fd);
+            *fd = -1;
+        }
+    }
+}
+
+interrupt_thread::causes interrupt_thread::sleep() {
+    causes c;
+    epoll_event events[3];
+    const int n = epoll_wait(epoll_, events, 3, -1);
+    for (int i = 0; i < n; ++i) {
+        if (tag_wake == events[i].data.u64) {
+            c.wake = drain_eventfd(engine_.wake_descriptor());
+        } else if (tag_timer == events[i].data.u64) {
+            c.timer = drain_eventfd(timer_); // the same 8-byte counter
+        } else {
+            c.transport = true;
+        }
+    }
+    return c;
+}
+
+void interrupt_thread::watch_transport() {
+    const int fd = engine_.net().event_fd();
+    if (fd < 0) {
+        return;
+    }
+    // One shot: a level-triggered descriptor (tcp) must not wake us while the application
+    // is in the engine and reads it itself.
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLONESHOT;
+    e.data.u64 = tag_transport;
+    if (0 == epoll_ctl(epoll_, transport_added_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e)) {
+        transport_added_ = true;
+    }
+}
+
+void interrupt_thread::ignore_transport() {
+    if (transport_added_) {
+        epoll_event e{};
+        e.events = 0;
+        e.data.u64 = tag_transport;
+        epoll_ctl(epoll_, EPOLL_CTL_MOD, engine_.net().event_fd(), &e);
+    }
+}
+
+void interrupt_thread::set_timer(std::uint32_t microseconds) {
+    itimerspec t{};
+    t.it_value.tv_sec = microseconds / 1000000;
+    t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
+    timerfd_settime(timer_, 0, &t, nullptr);
+}
+
+} // namespace smartint

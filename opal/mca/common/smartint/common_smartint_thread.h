@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The interrupt thread of a rank and the epoll set it sleeps in: the wake descriptor always,
+// the transport's descriptor and the pacing timer only when the strategy asks for them.
+// It touches no Open MPI object and runs no user code (SI 4.3.3: it only calls the engine).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "common_smartint_engine.h"
+
+namespace smartint {
+
+class interrupt_thread {
+public:
+    explicit interrupt_thread(engine &e) : engine_(e) {}
+    ~interrupt_thread() { stop(); }
+
+    // False: the system refused (descriptors or the thread itself); reported.
+    bool start();
+    void stop();
+
+    // ---- for the strategy's run(), on the thread itself
+    engine &the_engine() { return engine_; }
+    bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
+
+    struct causes {
+        bool wake = false;
+        bool timer = false;
+        bool transport = false;
+    };
+    causes sleep();
+    void watch_transport(); // one shot
+    void ignore_transport();
+    void set_timer(std::uint32_t microseconds); // one shot, 0 stops it
+
+private:
+    engine &engine_;
+    std::thread thread_;
+    std::atomic<bool> stop_{false};
+    int epoll_ = -1;
+    int timer_ = -1;
+    bool transport_added_ = false;
+};
+
+} // namespace smartint

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What travels between two engines, over rings and over the network alike. Every message is
+// the fixed header named beside its type and, for some, data behind it.
+// Receivers check lengths and ids before use (engine, *_on_* functions).
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace smartint::wire {
+
+enum type : std::uint8_t {
+    none = 0,
+    eager = 1,      // match + data
+    eager_sync = 2, // match_sync + data; answered by fin at the match
+    rts = 3,        // rendezvous + sender's network address
+    cts = 4,        // answer
+    data = 5,       // fragment + data
+    credit = 6,     // credit
+    fin = 7,        // finish
+    am = 8,         // am_header + data: the BTL's own active messages
+    atomic = 9,     // atomic_request
+    atomic_answer = 10,
+    count_ = 11
+};
+
+struct match { // 12 bytes: with the ring's word, 44 bytes of payload share the first line
+    std::uint32_t context;
+    std::int32_t source; // rank in the communicator
+    std::int32_t tag;
+};
+
+struct match_sync {
+    match m;
+    std::uint32_t pad;
+    std::uint64_t name;   // sender, job << 32 | process
+    std::uint64_t sender; // operation id
+};
+
+enum rts_flags : std::uint32_t {
+    rts_readable = 1,  // address is valid: the receiver may read from it
+    rts_writes = 2,    // the sender can write into the receiver's memory over the network
+};
+
+struct rendezvous {
+    match m;
+    std::uint32_t flags;
+    std::uint64_t name;
+    std::uint64_t sender;
+    std::uint64_t length;
+    std::uint64_t address;
+    std::uint32_t sequence; // 1-based, per (sender, receiver): ties notice to RTS
+    std::uint32_t address_bytes; // of the network address that follows, 0 inside a node
+};
+
+enum class mode : std::uint32_t {
+    copy = 1,      // send data fragments, with credits
+    write = 2,     // write over the network, then fin
+    copy_into = 3, // write with a direct copy between processes, then fin
+};
+
+struct answer {
+    std::uint64_t sender;
+    std::uint64_t receiver;
+    std::uint64_t address; // where to write, for write and copy_into
+    std::uint64_t length;  // bytes wanted, may be less than announced
+    std::uint64_t name;    // of the receiver
+    mode how;
+    std::uint32_t rkey_bytes; // follows
+    std::uint32_t sequence;   // 1-based, per (receiver, sender): ties notice to answer
+    std::uint32_t pad;
+};
+
+struct fragment {
+    std::uint64_t receiver;
+    std::uint64_t offset;
+};
+
+struct credit_msg {
+    std::uint64_t sender;
+    std::uint64_t bytes; // consumed so far
+};
+
+enum class outcome : std::uint32_t { ok = 0, refused = 1 };
+
+struct finish {
+    std::uint64_t operation; // of the side that gets it
+    std::uint32_t to_sender; // 1: operation is a send
+    outcome result;
+};
+
+struct am_header {
+    std::uint64_t name; // sender
+    std::uint32_t tag;
+    std::uint32_t pad;
+};
+
+enum class atomic_op : std::uint32_t { add, band, bor, bxor, land, lor, lxor, swap, min, max, cas };
+
+struct atomic_request {
+    std::uint64_t name;
+    std::uint64_t id; // of the origin's pending operation, given back
+    std::uint64_t address;
+    std::uint64_t operand;
+    std::uint64_t compare;
+    atomic_op op;
+    std::uint32_t bytes; // 4 or 8
+};
+
+struct atomic_result {
+    std::uint64_t id;
+    std::uint64_t value;
+};
+
+static_assert(sizeof(match) == 12 && sizeof(match_sync) == 32 && sizeof(rendezvous) == 56);
+static_assert(sizeof(answer) == 56 && sizeof(fragment) == 16 && sizeof(credit_msg) == 16);
+static_assert(sizeof(finish) == 16 && sizeof(am_header) == 16 && sizeof(atomic_request) == 48);
+static_assert(std::is_trivially_copyable_v<rendezvous> && std::is_trivially_copyable_v<answer>);
+
+inline constexpr std::uint32_t max_network_address = 96;
+inline constexpr std::uint32_t max_header = sizeof(rendezvous) + max_network_address;
+
+} // namespace smartint::wire

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// smartintd: started by the first smartint rank of a node, never by hand. Descriptor 3 is
+// the node's board; ends with the last rank.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "common_smartint_helper_client.h"
+#include "smartintd_core.h"
+
+int main(int argc, char **argv) {
+    smartint::daemon::options o;
+    std::string problem;
+    if (!smartint::daemon::parse_options(argc, argv, &o, &problem)) {
+        std::fprintf(stderr,
+                     "smartintd: %s: unknown or out of range\n"
+                     "smartintd is started by smartint itself (see smartint_helpers in "
+                     "ompi_info --param pml smartint --level 9)\n",
+                     problem.c_str());
+        return 2;
+    }
+    // Second fork: the rank collects its child at once, and we belong to init.
+    const pid_t child = fork();
+    if (0 != child) {
+        _exit(child < 0 ? 1 : 0);
+    }
+    prctl(PR_SET_NAME, "smartintd");
+    smartint::daemon::core helper(o);
+    if (!helper.start(smartint::helper_board_fd)) {
+        std::fprintf(stderr, "smartintd: %s\n", helper.why().c_str());
+        return 1;
+    }
+    helper.run();
+    return 0;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "smartintd_core.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common_smartint_board.h"
+#include "smartintd_place.h"
+
+namespace smartint::daemon {
+namespace {
+
+enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else: a slot
+
+constexpr int attach_look_ms = 20;    // while ranks are still to come
+constexpr int backlog_look_ms = 1;    // while the network is full
+
+} // namespace
+
+core::~core() {
+    if (board_.mapped()) {
+        line().state.store(layout::helper_gone, std::memory_order_release);
+    }
+    for (int fd : pidfds_) {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+    }
+    for (int fd : {epoll_, doorbell_}) {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+    }
+    if (!unlinked_ && !options_.board.empty()) {
+        ::unlink(options_.board.c_str());
+    }
+}
+
+bool core::watch(int fd, std::uint64_t tag) {
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.u64 = tag;
+    return 0 == epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);
+}
+
+bool core::start(int board_fd) {
+    if (0 != board_.adopt(board_fd)) {
+        why_ = board_.why();
+        return false;
+    }
+    if (options_.index >= layout::max_helpers) {
+        why_ = "helper number out of range";
+        return false;
+    }
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    doorbell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (epoll_ < 0 || doorbell_ < 0 || !watch(doorbell_, tag_doorbell)) {
+        why_ = std::strerror(errno);
+        return false;
+    }
+    pidfds_.assign(board_.slots(), -1);
+    woken_.assign(board_.slots(), false);
+    waker_.resize(board_.slots());
+    watch_ranks();
+    unit_ = place(board_, options_);
+    layout::helper_line &l = line();
+    // Only the first helper relays; the others watch their share of the ranks.
+    if (0 == options_.index &&
+        relay_.open(options_, [this](std::uint32_t s, const key &k, std::uint64_t q) {
+            deliver(s, k, q);
+        })) {
+        const auto &a = relay_.net().address();
+        const std::size_t bytes = std::min<std::size_t>(a.size(), layout::node_address_bytes);
+        std::memcpy(l.address, a.data(), bytes);
+        l.address_bytes = static_cast<std::uint32_t>(bytes);
+        if (relay_.net().event_fd() >= 0) {
+            watch(relay_.net().event_fd(), tag_network);
+        }
+    }
+    l.cpu.store(unit_, std::memory_order_relaxed);
+    l.pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
+    l.doorbell_fd.store(doorbell_, std::memory_order_relaxed);
+    l.state.store(layout::helper_sleeping, std::memory_order_release); // H4, pairs with H3
+    return true;
+}
+
+// A descriptor per rank that becomes readable when the process ends, however it ends.
+void core::watch_ranks() {
+    for (unsigned i = 0; i < pidfds_.size(); ++i) {
+        const auto &c = board_.slot(i).control;
+        if (pidfds_[i] != -1 || 1 != c.attached.load(std::memory_order_acquire)) {
+            continue;
+        }
+        ++seen_;
+        const std::uint32_t pid = c.pid.load(std::memory_order_relaxed);
+        const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+        if (fd < 0 || process_start_time(pid) != c.start_time || !watch(fd, i)) {
+            if (fd >= 0) {
+                ::close(fd);
+            }
+            pidfds_[i] = -2; // came and went
+            continue;
+        }
+        pidfds_[i] = fd;
+        ++alive_;
+    }
+    if (seen_ == pidfds_.size() && !unlinked_) {
+        ::unlink(options_.board.c_str());
+        unlinked_ = true;
+    }
+}
+
+void core::rank_gone(unsigned slot) {
+    if (slot < pidfds_.size() && pidfds_[slot] >= 0) {
+        ::close(pidfds_[slot]);
+        pidfds_[slot] = -2;
+        --alive_;
+    }
+}
+
+// A notice from another node: onto the board here, and whoever waits for it is woken if it
+// is not in its engine. What nobody waits for stays on the board for whoever posts later.
+void core::deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq) {
+    layout::slot &s = board_.slot(slot);
+    const auto o = board_slot(&s).post(k, static_cast<std::uint32_t>(source_seq >> 32),
+                                       static_cast<std::uint32_t>(source_seq));
+    line().delivered.fetch_add(1, std::memory_order_relaxed);
+    if (o.wake && waker_.wake(slot, s)) {
+        line().wakes.fetch_add(1, std::memory_order_relaxed);
+        woken_[slot] = true;
+    }
+}
+
+// The backstop of a polling helper: a rank that was matched and left its engine before
+// anybody could act is woken here; its state is looked at once more just before (SI 4.2).
+unsigned core::scan() {
+    unsigned wakes = 0;
+    const unsigned step = std::max(1U, std::min(board_.header().helpers, layout::max_helpers));
+    for (unsigned i = options_.index; i < board_.slots(); i += step) {
+        layout::slot &s = board_.slot(i);
+        if (0 == s.control.wanted.load(std::memory_order_acquire)) {
+            woken_[i] = false;
+            continue;
+        }
+        if (!woken_[i] && !board_slot(&s).inside() && waker_.wake(i, s)) {
+            woken_[i] = true;
+            line().wakes.fetch_add(1, std::memory_order_relaxed);
+            ++wakes;
+        }
+    }
+    line().scans.fetch_add(1, std::memory_order_relaxed);
+    return wakes;
+}
+
+bool core::anything_armed() const {
+    for (unsigned i = 0; i < board_.slots(); ++i) {
+        if (0 != board_.slot(i).control.armed.load(std::memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned core::pass() {
+    unsigned events = relay_.progress();
+    if (0 == options_.index) {
+        events += relay_.push();
+    }
+    line().relayed.store(relay_.sent(), std::memory_order_relaxed);
+    line().rejected.store(relay_.rejected(), std::memory_order_relaxed);
+    return events;
+}
+
+void core::sleep() {
+    layout::helper_line &l = line();
+    l.state.store(layout::helper_sleeping, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // D2, pairs with D1 of the poster
+    if (0 == options_.index && !relay_empty(board_.relay())) {
+        return;
+    }
+    if (relay_.is_open() && !relay_.net().arm()) {
+        return;
+    }
+    int timeout = -1;
+    if (seen_ < pidfds_.size()) {
+        timeout = attach_look_ms;
+    }
+    if (relay_.backlog()) {
+        timeout = backlog_look_ms;
+    }
+    epoll_event events[16];
+    const int n = epoll_wait(epoll_, events, 16, timeout);
+    l.sleeps.fetch_add(1, std::memory_order_relaxed);
+    for (int i = 0; i < n; ++i) {
+        const std::uint64_t tag = events[i].data.u64;
+        if (tag_doorbell == tag) {
+            drain_eventfd(doorbell_);
+        } else if (tag_network != tag) {
+            rank_gone(static_cast<unsigned>(tag));
+        }
+    }
+    if (seen_ < pidfds_.size()) {
+        watch_ranks();
+    }
+}
+
+void core::run() {
+    auto last_event = clock::now();
+    while (!stop_.load(std::memory_order_relaxed)) {
+        if (pass() > 0) {
+            last_event = clock::now();
+            continue;
+        }
+        // With a unit of our own and somebody waiting, look again for a while; else sleep.
+        const bool polls = unit_ >= 0 && options_.poll_us > 0 && anything_armed();
+        if (polls) {
+            line().state.store(layout::helper_polling, std::memory_order_release);
+            if (scan() > 0) {
+                last_event = clock::now();
+            }
+            if (clock::now() - last_event < std::chrono::microseconds(options_.poll_us)) {
+                continue;
+            }
+        }
+        sleep();
+        if (0 == alive_) {
+            break; // the job is over on this node, however it ended
+        }
+        last_event = clock::now();
+    }
+}
+
+void core::stop() {
+    stop_.store(true, std::memory_order_relaxed);
+    ring_eventfd(doorbell_);
+}
+
+} // namespace smartint::daemon

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The helper: relays notices, matches what comes from elsewhere, wakes ranks, and sleeps
+// whenever nobody needs it. A library with a small main(), so that tests run it in-process.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+#include "common_smartint_segment.h"
+#include "common_smartint_wake.h"
+#include "smartintd_options.h"
+#include "smartintd_relay.h"
+
+namespace smartint::daemon {
+
+class core {
+public:
+    explicit core(options o) : options_(std::move(o)), relay_(board_) {}
+    ~core();
+
+    // Map the board behind fd (closed in any case), open the relay, say hello. False: why().
+    bool start(int board_fd);
+    // Until the last rank is gone or stop() is called.
+    void run();
+    void stop(); // any thread, signal handlers too
+    const std::string &why() const { return why_; }
+    segment &board() { return board_; }
+
+    // One look at everything: number of events. Public for tests.
+    unsigned pass();
+
+private:
+    using clock = std::chrono::steady_clock;
+    bool watch(int fd, std::uint64_t tag);
+    void watch_ranks();
+    void rank_gone(unsigned slot);
+    void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
+    unsigned scan();
+    bool anything_armed() const;
+    void sleep();
+    layout::helper_line &line() { return board_.helper(options_.index); }
+
+    options options_;
+    segment board_;
+    relay relay_;
+    waker waker_;
+    std::string why_;
+    int epoll_ = -1;
+    int doorbell_ = -1;
+    int unit_ = -1; // of our own, or -1
+    std::vector<int> pidfds_;
+    std::vector<bool> woken_; // this rank's `wanted` was acted upon
+    unsigned alive_ = 0;
+    unsigned seen_ = 0; // ranks that have attached
+    bool unlinked_ = false;
+    std::atomic<bool> stop_{false};
+};
+
+} // namespace smartint::daemon

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace smartint::daemon {
+
+struct options {
+    unsigned index = 0;           // which of the node's helpers this is
+    std::uint32_t poll_us = 200;  // polling after the last event, on a core of its own
+    std::string cores;            // processing units it may be bound to; empty: find one
+    std::string transport = "tcp";
+    std::string device = "any";
+    std::string board;            // path, to take the name away once all ranks are in
+    std::uint32_t launcher = 0;   // process whose processing units the job may use
+};
+
+// False, with *problem naming the argument, on anything it does not know.
+bool parse_options(int argc, char **argv, options *out, std::string *problem);
+
+} // namespace smartint::daemon

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "smartintd_place.h"
+
+#include <hwloc.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common_smartint_params.h"
+
+namespace smartint::daemon {
+namespace {
+
+bool contains(const std::vector<unsigned> &v, unsigned x) {
+    return v.end() != std::find(v.begin(), v.end(), x);
+}
+
+std::vector<unsigned> units_of(const cpu_set_t &set) {
+    std::vector<unsigned> v;
+    for (unsigned i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(i, &set)) {
+            v.push_back(i);
+        }
+    }
+    return v;
+}
+
+std::vector<unsigned> units_of_ranks(const segment &board) {
+    std::vector<unsigned> v;
+    for (unsigned i = 0; i < layout::cpu_mask_words * 64; ++i) {
+        for (std::uint32_t s = 0; s < board.slots(); ++s) {
+            const auto &c = board.slot(s).control;
+            if (1 == c.attached.load(std::memory_order_acquire) &&
+                0 != (c.cpus[i / 64] >> (i % 64) & 1)) {
+                v.push_back(i);
+                break;
+            }
+        }
+    }
+    return v;
+}
+
+// Units in the NUMA domains of the given ones.
+std::vector<unsigned> neighbours(const std::vector<unsigned> &units) {
+    std::vector<unsigned> v;
+    hwloc_topology_t topology = nullptr;
+    if (0 != hwloc_topology_init(&topology)) {
+        return v;
+    }
+    if (0 == hwloc_topology_load(topology)) {
+        const int domains = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+        for (int d = 0; d < domains; ++d) {
+            hwloc_obj_t node = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
+                                                     static_cast<unsigned>(d));
+            const bool used = std::any_of(units.begin(), units.end(), [&](unsigned u) {
+                return 0 != hwloc_bitmap_isset(node->cpuset, u);
+            });
+            if (!used) {
+                continue;
+            }
+            for (int u = hwloc_bitmap_first(node->cpuset); u >= 0;
+                 u = hwloc_bitmap_next(node->cpuset, u)) {
+                v.push_back(static_cast<unsigned>(u));
+            }
+        }
+    }
+    hwloc_topology_destroy(topology);
+    return v;
+}
+
+} // namespace
+
+int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned> &taken,
+                const std::vector<unsigned> &near, unsigned index) {
+    for (const bool close : {true, false}) {
+        for (const unsigned u : allowed) {
+            if (!contains(taken, u) && contains(near, u) == close && 0 == index--) {
+                return static_cast<int>(u);
+            }
+        }
+    }
+    return -1;
+}
+
+int place(const segment &board, const options &o) {
+    // We inherited the leader's binding. What the launcher of the ranks may use, we may use.
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (0 == o.launcher ||
+        0 != sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
+        sched_getaffinity(0, sizeof(set), &set);
+    } else {
+        sched_setaffinity(0, sizeof(set), &set);
+    }
+    std::vector<unsigned> allowed = units_of(set);
+    std::vector<unsigned> taken = units_of_ranks(board);
+    if (!o.cores.empty()) {
+        parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
+        taken.clear();
+    }
+    const int unit = choose_unit(allowed, taken, neighbours(units_of_ranks(board)), o.index);
+    if (unit >= 0) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(unit, &one);
+        if (0 != sched_setaffinity(0, sizeof(one), &one)) {
+            return -1;
+        }
+    }
+    return unit;
+}
+
+} // namespace smartint::daemon

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "smartintd_relay.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_ring.h"
+
+namespace smartint::daemon {
+namespace {
+
+constexpr std::uint8_t relay_type = 1;
+constexpr std::size_t backlog_limit = 1024; // notices per node; beyond it the oldest go
+
+} // namespace
+
+relay::~relay() {
+    for (auto &[index, n] : nodes_) {
+        network_.disconnect(n.connection);
+    }
+}
+
+bool relay::open(const options &o, deliver d) {
+    deliver_ = std::move(d);
+    if ("none" == o.transport) {
+        return false;
+    }
+    network_config cfg;
+    cfg.transport = o.transport;
+    cfg.device = o.device;
+    cfg.allow_write = false;
+    return 0 == network_.open(cfg, on_message, this);
+}
+
+void relay::on_message(void *self, const std::byte *message, std::uint32_t bytes) {
+    static_cast<relay *>(self)->receive(message, bytes);
+}
+
+void relay::receive(const std::byte *message, std::uint32_t bytes) {
+    std::uint64_t word = 0;
+    layout::relay_message_header h{};
+    if (bytes < sizeof(word) + sizeof(h)) {
+        ++rejected_;
+        return;
+    }
+    std::memcpy(&word, message, sizeof(word));
+    std::memcpy(&h, message + sizeof(word), sizeof(h));
+    const std::byte *at = message + sizeof(word) + sizeof(h);
+    const std::size_t left = bytes - sizeof(word) - sizeof(h);
+    const auto &board = board_.header();
+    if (!ring_word::sound(word) || static_cast<std::uint32_t>(layout::magic) != h.magic ||
+        layout::version != h.version || 0 == h.count || h.count > layout::relay_batch ||
+        left != h.count * sizeof(layout::relay_message_item) || board.job != h.job ||
+        board.secret_hi != h.secret_hi || board.secret_lo != h.secret_lo) {
+        ++rejected_;
+        return;
+    }
+    for (unsigned i = 0; i < h.count; ++i) {
+        layout::relay_message_item item{};
+        std::memcpy(&item, at + i * sizeof(item), sizeof(item));
+        if (item.slot >= board_.slots()) {
+            ++rejected_;
+            continue;
+        }
+        deliver_(item.slot, {item.key_hi, item.key_lo}, item.source_seq);
+    }
+}
+
+relay::node *relay::find(std::uint32_t index) {
+    node &n = nodes_[index];
+    if (nullptr != n.connection || n.broken) {
+        return n.broken ? nullptr : &n;
+    }
+    const layout::node_entry &e = board_.nodes()[index];
+    const std::uint32_t bytes = e.address_bytes;
+    if (2 == e.state.load(std::memory_order_acquire) && bytes <= layout::node_address_bytes) { // N2
+        n.secret_hi = e.secret_hi;
+        n.secret_lo = e.secret_lo;
+        n.connection = network_.connect(reinterpret_cast<const std::byte *>(e.address), bytes);
+    }
+    n.broken = nullptr == n.connection;
+    return n.broken ? nullptr : &n;
+}
+
+unsigned relay::push() {
+    unsigned events = 0;
+    relay_item item;
+    while (relay_take(board_.relay(), item)) {
+        ++events;
+        if (!is_open() || item.node >= layout::max_nodes) {
+            continue;
+        }
+        node *n = find(item.node);
+        if (nullptr == n) {
+            continue;
+        }
+        if (n->items.size() >= backlog_limit) {
+            n->items.erase(n->items.begin());
+            --waiting_;
+        }
+        n->items.push_back({item.slot, 0, item.k.hi, item.k.lo, item.source_seq});
+        ++waiting_;
+    }
+    if (waiting_ > 0) {
+        for (auto &[index, n] : nodes_) {
+            events += flush(n);
+        }
+    }
+    return events;
+}
+
+unsigned relay::flush(node &n) {
+    unsigned done = 0;
+    while (!n.items.empty()) {
+        const auto count =
+            static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), layout::relay_batch));
+        const std::uint32_t payload = count * sizeof(layout::relay_message_item);
+        layout::relay_message_header h{};
+        h.magic = static_cast<std::uint32_t>(layout::magic);
+        h.version = layout::version;
+        h.count = static_cast<std::uint16_t>(count);
+        h.job = board_.header().job;
+        h.secret_hi = n.secret_hi;
+        h.secret_lo = n.secret_lo;
+        const auto r =
+            network_.send(n.connection, ring_word::pack(sizeof(h) + payload, 0, relay_type), &h,
+                          sizeof(h), n.items.data(), payload);
+        if (network::result::again == r) {
+            break;
+        }
+        if (network::result::broken == r) {
+            n.broken = true;
+            network_.disconnect(n.connection);
+            n.connection = nullptr;
+            waiting_ -= n.items.size();
+            n.items.clear();
+            break;
+        }
+        n.items.erase(n.items.begin(), n.items.begin() + count);
+        waiting_ -= count;
+        sent_ += count;
+        done += count;
+    }
+    return done;
+}
+
+} // namespace smartint::daemon

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Notices to and from other nodes' helpers: one connection per pair of nodes, many notices
+// in a message, nothing kept for a node that cannot be reached.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common_smartint_board.h"
+#include "common_smartint_network.h"
+#include "common_smartint_segment.h"
+#include "smartintd_options.h"
+
+namespace smartint::daemon {
+
+class relay {
+public:
+    using deliver = std::function<void(std::uint32_t slot, const key &k, std::uint64_t source_seq)>;
+
+    explicit relay(segment &board) : board_(board) {}
+    ~relay();
+
+    bool open(const options &o, deliver d);
+    const network &net() const { return network_; }
+    network &net() { return network_; }
+    bool is_open() const { return network_.is_open(); }
+
+    // Empty the board's outbound queue and send; number of notices taken or sent.
+    unsigned push();
+    unsigned progress() { return is_open() ? network_.progress() : 0; }
+    bool backlog() const { return waiting_ > 0; }
+    std::uint64_t rejected() const { return rejected_; }
+    std::uint64_t sent() const { return sent_; }
+
+    // What arrives, checked field by field; public for the tests.
+    void receive(const std::byte *message, std::uint32_t bytes);
+
+private:
+    struct node {
+        void *connection = nullptr;
+        bool broken = false;
+        std::uint64_t secret_hi = 0; // of that node
+        std::uint64_t secret_lo = 0;
+        std::vector<layout::relay_message_item> items;
+    };
+    static void on_message(void *self, const std::byte *message, std::uint32_t bytes);
+    node *find(std::uint32_t index);
+    unsigned flush(node &n);
+
+    segment &board_;
+    network network_;
+    deliver deliver_;
+    std::unordered_map<std::uint32_t, node> nodes_;
+    std::size_t waiting_ = 0;
+    std::uint64_t rejected_ = 0;
+    std::uint64_t sent_ = 0;
+};
+
+} // namespace smartint::daemon

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034
+# Sourced by the shell tests: results, and checks that a test left nothing behind.
+#
+#   snapshot_before              note what is on the machine before a test
+#   check_after PROGRAM...       0 when nothing is left; else 1, and $LEFT_BEHIND says what
+#   check_output FILE            0 when FILE holds no unexpected line; else 1, $UNEXPECTED has the first
+#   pass NAME [SECONDS]          print and record a result
+#   fail NAME REASON [LOG]
+#   skip NAME REASON
+#   summary                      last line `N passed, N failed`; returns 1 if any failed
+#
+# Environment:
+#   SMARTINT_RESULTS   file to which results are appended, `PASS|FAIL|SKIP name` a line
+#   SMARTINT_SHM_DIRS  directories of shared memory to look into (default /dev/shm); a cluster adds
+#                      its nodes' as /proc/PID/root/dev/shm
+#   SMARTINT_TMP_DIRS  directories in which session files would be left (default: $TEST_TMP, a private
+#                      TMPDIR made by snapshot_before when the caller asks for it, else /tmp)
+#   SMARTINT_HARMLESS  file with more regular expressions of harmless lines
+#   SMARTINT_SETTLE    seconds granted for things to vanish (default 3)
+#
+# Other people's jobs may run on the same machine. A process is ours when its environment holds our
+# SMARTINT_TEST_ID; a process that carries another id is someone else's. A new name in shared memory
+# that a live process of someone else has mapped is not ours either.
+
+LIB_SHM_NAMES='smartint|vader|psm'
+LIB_TMP_NAMES='ompi\.|openmpi-sessions|smartint|pmix|prte'
+LIB_PASSED=0
+LIB_FAILED=0
+LIB_SKIPPED=0
+LEFT_BEHIND=
+UNEXPECTED=
+export SMARTINT_TEST_ID=${SMARTINT_TEST_ID:-$$.$(date +%s%N)}
+
+# Lines known to be harmless, whatever the test.
+LIB_HARMLESS=(
+    '^[[:space:]]*$'
+    'Forwarding signal 18 to job'
+    'PMIX ERROR: (ERROR|NO-PERMISSIONS) in file .*gds_ds'           # races of stock PMIx at exit
+)
+
+lib_say() { printf '%s\n' "$*"; }
+
+lib_record() {
+    [ -z "${SMARTINT_RESULTS:-}" ] || printf '%s %s\n' "$1" "$2" >>"$SMARTINT_RESULTS"
+}
+
+pass() {
+    LIB_PASSED=$((LIB_PASSED + 1))
+    lib_say "ok $1${2:+ ($2 s)}"
+    lib_record PASS "$1"
+}
+
+fail() {
+    LIB_FAILED=$((LIB_FAILED + 1))
+    lib_say "FAIL $1: $2${3:+, log $3}"
+    lib_record FAIL "$1"
+}
+
+skip() {
+    LIB_SKIPPED=$((LIB_SKIPPED + 1))
+    lib_say "skip $1: $2"
+    lib_record SKIP "$1"
+}
+
+summary() {
+    [ "$LIB_SKIPPED" -eq 0 ] || lib_say "$LIB_SKIPPED skipped"
+    lib_say "$LIB_PASSED passed, $LIB_FAILED failed"
+    [ "$LIB_FAILED" -eq 0 ]
+}
+
+# ---- what is there -------------------------------------------------------------------------------
+
+lib_list() {   # lib_list REGEX DIR...: paths directly in DIRs (and one below) whose name matches
+    local regex=$1 dir
+    shift
+    for dir in "$@"; do
+        [ -d "$dir" ] || continue
+        find "$dir" -mindepth 1 -maxdepth 1 -regextype posix-extended -regex ".*/[^/]*($regex)[^/]*" \
+            2>/dev/null
+    done | sort
+}
+
+lib_shm() {
+    # shellcheck disable=SC2086
+    lib_list "$LIB_SHM_NAMES" ${SMARTINT_SHM_DIRS:-/dev/shm}
+}
+
+lib_tmp() {
+    # shellcheck disable=SC2086
+    lib_list "$LIB_TMP_NAMES" ${SMARTINT_TMP_DIRS:-${TEST_TMP:-/tmp}}
+}
+
+lib_test_id() {   # lib_test_id PID: the SMARTINT_TEST_ID in its environment
+    tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n 's/^SMARTINT_TEST_ID=//p' | head -n 1
+}
+
+# lib_processes NAME...: `pid name` of live processes of these names (comm, 15 characters) that are not
+# zombies and not someone else's.
+lib_processes() {
+    local stat pid comm rest state id name
+    for stat in /proc/[0-9]*/stat; do
+        read -r rest <"$stat" 2>/dev/null || continue
+        pid=${rest%% *}
+        comm=${rest#*\(}
+        comm=${comm%\)*}
+        state=${rest##*\) }
+        state=${state%% *}
+        case $state in Z | X) continue ;; esac
+        for name in "$@"; do
+            [ "$comm" = "${name:0:15}" ] || continue
+            id=$(lib_test_id "$pid")
+            if [ -z "$id" ] || [ "$id" = "$SMARTINT_TEST_ID" ]; then
+                printf '%s %s\n' "$pid" "$comm"
+            fi
+        done
+    done 2>/dev/null | sort
+}
+
+lib_used_by_others() {   # is the file mapped or open by a live process that is not ours?
+    local maps pid
+    for maps in $(grep -lsF -- "/${1##*/}" /proc/[0-9]*/maps 2>/dev/null); do
+        pid=${maps#/proc/}
+        pid=${pid%/maps}
+        [ "$(lib_test_id "$pid")" = "$SMARTINT_TEST_ID" ] || return 0
+    done
+    return 1
+}
+
+# Note what exists. With the argument `tmp`, also make a private TMPDIR for the test's session files
+# and export it; check_after removes it when it is empty of them.
+snapshot_before() {
+    if [ "${1:-}" = tmp ]; then
+        TEST_TMP=$(mktemp -d /tmp/smt.XXXXXX) || return 1
+        export TMPDIR=$TEST_TMP
+    fi
+    LIB_SHM_BEFORE=$(lib_shm)
+    LIB_TMP_BEFORE=$(lib_tmp)
+    LIB_PROCESSES_BEFORE=$(lib_processes smartintd)
+    LEFT_BEHIND=
+}
+
+lib_new() {   # lib_new BEFORE AFTER: lines only in AFTER
+    comm -13 <(printf '%s\n' "$1" | sort) <(printf '%s\n' "$2" | sort) | sed '/^$/d'
+}
+
+# What there is now and was not before the snapshot, one thing a line.
+lib_left() {
+    local path new
+    new=$(lib_new "$LIB_PROCESSES_BEFORE" "$(lib_processes smartintd "$@")")
+    [ -z "$new" ] || printf '%s\n' "$new" | sed 's/^/process /'
+    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
+        [ -e "$path" ] && ! lib_used_by_others "$path" && printf 'shared memory %s\n' "$path"
+    done
+    for path in $(lib_new "$LIB_TMP_BEFORE" "$(lib_tmp)"); do
+        # An empty session directory above the job's own is stock Open MPI's habit.
+        [ -n "$(find "$path" -not -type d -print -quit 2>/dev/null)" ] && printf 'session files %s\n' "$path"
+    done
+    return 0
+}
+
+check_after() {
+    local end left pid
+    end=$(($(date +%s%N) / 1000000 + ${SMARTINT_SETTLE:-3} * 1000))
+    while :; do
+        left=$(lib_left "$@")
+        [ -n "$left" ] || break
+        [ $(($(date +%s%N) / 1000000)) -lt "$end" ] || break
+        sleep 0.1
+    done
+    LEFT_BEHIND=$(printf '%s' "$left" | tr '\n' ';')
+    if [ -n "$left" ]; then      # end what is certainly ours, so that the next test starts clean
+        for pid in $(lib_processes smartintd "$@" | cut -d' ' -f1); do
+            [ "$(lib_test_id "$pid")" = "$SMARTINT_TEST_ID" ] && kill -KILL "$pid" 2>/dev/null
+        done
+    fi
+    if [ -n "${TEST_TMP:-}" ]; then
+        rm -rf -- "$TEST_TMP"
+        TEST_TMP=
+        unset TMPDIR
+    fi
+    [ -z "$left" ]
+}
+
+# ---- output --------------------------------------------------------------------------------------
+
+# Every line is unexpected but: harmless ones, `ok`, and what tests print on purpose (`# ...` and
+# `name value` lines of counters).
+check_output() {
+    local pattern filters=()
+    for pattern in "${LIB_HARMLESS[@]}" '^ok$' '^#' '^smartint_[A-Za-z0-9_]+ ' '^\[?[0-9]+\]? ?smartint_'; do
+        filters+=(-e "$pattern")
+    done
+    if [ -n "${SMARTINT_HARMLESS:-}" ]; then
+        filters+=(-f "$SMARTINT_HARMLESS")
+    fi
+    UNEXPECTED=$(grep -Ev "${filters[@]}" -- "$1" | head -n 1)
+    [ -z "$UNEXPECTED" ]
+}

@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Run the MPI tests of the list beside this script.
+#
+#   run_mpi.sh [-t TAG] [-n LAUNCHER] [-o OUTDIR] [-l LABEL] [-x REGEX] [-s REGEX] [-L FILE] -- MPIRUN-ARGS...
+#
+#   -t TAG       only entries with this tag (may be repeated: all of them are needed; !TAG: without it)
+#   -n LAUNCHER  command that takes mpirun's place on several nodes (`nscluster mpirun -ppn 2`): only
+#                entries tagged cluster are run. Programs and OUTDIR must be visible on all nodes.
+#   -o OUTDIR    logs (default $SMARTINT_BUILD/logs)
+#   -l LABEL     names the run in the results (default mpi)
+#   -x REGEX     only names that match        -s REGEX  leave out names that match
+#   -L FILE      another list
+#
+# Environment: SMARTINT_BUILD (programs, default ./build-mpi), SMARTINT_MPIRUN (replaces
+# `mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none`), SMARTINT_MPICC,
+# SMARTINT_TIME_SCALE (integer factor on the timeouts), and those of harness/lib.sh.
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../harness/lib.sh"
+
+tags=()
+launcher=
+outdir=
+label=mpi
+only=.
+without='^$'
+list=$here/testlist
+while getopts t:n:o:l:x:s:L: option; do
+    case $option in
+    t) tags+=("$OPTARG") ;;
+    n) launcher=$OPTARG ;;
+    o) outdir=$OPTARG ;;
+    l) label=$OPTARG ;;
+    x) only=$OPTARG ;;
+    s) without=$OPTARG ;;
+    L) list=$OPTARG ;;
+    *) sed -n '3,20s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+
+build=${SMARTINT_BUILD:-$PWD/build-mpi}
+mkdir -p "$build" && build=$(cd "$build" && pwd) || exit 2
+outdir=${outdir:-$build/logs}
+mkdir -p "$outdir" && outdir=$(cd "$outdir" && pwd) || exit 2
+if [ -n "$launcher" ]; then
+    tags+=(cluster)
+fi
+launcher=${launcher:-${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none}}
+mpicc=${SMARTINT_MPICC:-mpicc.openmpi}
+
+compile() {   # compile PROGRAM: 0 when the program is there and newer than its sources
+    local src=$here/$1.c out=$build/$1
+    [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && return 0
+    (
+        flock 9    # two runs may share the directory
+        [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && exit 0
+        $mpicc -std=c11 -O2 -g -Wall -Wextra -pthread -I"$here" -o "$out.$$" "$src" &&
+            mv "$out.$$" "$out"
+    ) 9>"$build/.lock" >"$outdir/$1.compile" 2>&1
+}
+
+wanted() {   # wanted NAME TAGS
+    local tag
+    [[ $1 =~ $only ]] && ! [[ $1 =~ $without ]] || return 1
+    for tag in ${tags[@]+"${tags[@]}"}; do
+        case $tag in
+        !*) [[ ",$2," != *",${tag#!},"* ]] || return 1 ;;
+        *) [[ ",$2," == *",$tag,"* ]] || return 1 ;;
+        esac
+    done
+}
+
+memory_mb() { awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; }
+
+run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
+    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason
+    shift 5
+    [ "$args" = - ] && args=
+    args=${args//,/ }
+    name=$label/$program${args:+.${args// /_}}.np$np
+    log=$outdir/${name//\//.}.log
+    if ! compile "$program"; then
+        fail "$name" "does not compile" "$outdir/$program.compile"
+        return
+    fi
+    if [[ ",$tags_here," == *",big,"* ]] && [ "$(memory_mb)" -lt 12000 ]; then
+        skip "$name" "needs 12 GB of free memory"
+        return
+    fi
+    limit=$((limit * ${SMARTINT_TIME_SCALE:-1}))
+    snapshot_before tmp || exit 2
+    start=$(date +%s%N)
+    # shellcheck disable=SC2086
+    timeout -k 5 "$limit" $launcher -np "$np" "$@" "$build/$program" $args \
+        </dev/null >"$log" 2>"$log.err"
+    rc=$?
+    seconds=$(awk "BEGIN {printf \"%.1f\", ($(date +%s%N) - $start) / 1e9}")
+    reason=
+    if [ "${seconds%.*}" -ge "$limit" ]; then
+        reason="timed out after $limit s"
+    elif [[ ",$tags_here," == *",dies,"* ]]; then      # a rank kills itself: mpirun must say so
+        [ $rc -ne 0 ] || reason="a rank was killed but mpirun returned 0"
+    elif [ $rc -ne 0 ]; then
+        reason=$(grep -h '^FAILED' "$log.err" "$log" | head -n 1)
+        reason="exit code $rc${reason:+, $reason}"
+    elif ! grep -qx ok "$log"; then
+        reason="rank 0 did not print ok"
+    elif ! check_output "$log" || ! check_output "$log.err"; then
+        reason="unexpected output: $UNEXPECTED"
+    fi
+    if ! check_after "$program"; then
+        reason="${reason:+$reason; }left behind: $LEFT_BEHIND"
+    fi
+    cat "$log.err" >>"$log" && rm -f "$log.err"
+    if [ -n "$reason" ]; then
+        fail "$name" "$reason" "$log"
+    else
+        pass "$name" "$seconds"
+    fi
+}
+
+trap '[ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"' EXIT
+trap 'exit 130' INT TERM
+
+selected=0
+while read -r program np args limit tags_here; do
+    case $program in '' | \#*) continue ;; esac
+    tags_here=${tags_here// /,}
+    wanted "$program" "$tags_here" || continue
+    selected=$((selected + 1))
+    run "$program" "$np" "$args" "$limit" "$tags_here" "$@"
+done <"$list"
+if [ $selected -eq 0 ]; then
+    fail "$label/none" "no entry of $list fits"
+fi
+summary
