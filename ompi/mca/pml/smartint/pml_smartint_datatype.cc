@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace smartint::pml {
 
@@ -33,21 +34,32 @@ void layout_convertor::release() {
     }
 }
 
-void layout_convertor::pack(std::uint64_t at, void *to, std::uint64_t bytes) {
+std::uint64_t layout_convertor::pack(std::uint64_t at, void *to, std::uint64_t bytes) {
     std::size_t position = at;
     opal_convertor_set_position(&convertor_, &position);
     auto *p = static_cast<std::byte *>(to);
-    while (bytes > 0) {
-        iovec iov{p, bytes};
+    std::uint64_t packed = 0;
+    while (bytes > packed) {
+        iovec iov{p + packed, bytes - packed};
         std::uint32_t count = 1;
-        std::size_t moved = bytes;
+        std::size_t moved = bytes - packed;
         opal_convertor_pack(&convertor_, &iov, &count, &moved);
         if (0 == moved) {
             break;
         }
-        p += moved;
-        bytes -= moved;
+        packed += moved;
     }
+    if (0 == packed && 0 != bytes) {
+        // A receiver that takes less than the message may end inside an element.
+        std::byte whole[64];
+        iovec iov{whole, sizeof(whole)};
+        std::uint32_t count = 1;
+        std::size_t moved = sizeof(whole);
+        opal_convertor_pack(&convertor_, &iov, &count, &moved);
+        packed = std::min<std::uint64_t>(moved, bytes);
+        std::memcpy(p, whole, packed);
+    }
+    return packed;
 }
 
 void layout_convertor::unpack(std::uint64_t at, const void *from, std::uint64_t bytes) {

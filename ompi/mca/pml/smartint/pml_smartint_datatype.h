@@ -32,7 +32,8 @@ public:
     ~layout_convertor() { release(); }
     void release();
     // Packed bytes [at, at + bytes) out of or into the user's buffer.
-    void pack(std::uint64_t at, void *to, std::uint64_t bytes);
+    // pack returns how many: it does not split a basic element.
+    std::uint64_t pack(std::uint64_t at, void *to, std::uint64_t bytes);
     void unpack(std::uint64_t at, const void *from, std::uint64_t bytes);
 
 private:

@@ -13,8 +13,8 @@ template <class R, class O> R *request_of(O *op) {
 }
 
 // The convertor stands behind the operation in both requests.
-void gather(send_op *op, std::uint64_t at, void *data, std::uint64_t bytes) {
-    static_cast<layout_convertor *>(op->user)->pack(at, data, bytes);
+std::uint64_t gather(send_op *op, std::uint64_t at, void *data, std::uint64_t bytes) {
+    return static_cast<layout_convertor *>(op->user)->pack(at, data, bytes);
 }
 
 void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t bytes) {

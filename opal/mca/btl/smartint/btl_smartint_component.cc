@@ -38,7 +38,11 @@ __attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t
     mca_btl_smartint_component = {
         .btl_version =
             {
-                MCA_BTL_DEFAULT_VERSION("smartint"),
+                MCA_BTL_BASE_VERSION_3_1_0,
+                .mca_component_name = "smartint",
+                .mca_component_major_version = 0,
+                .mca_component_minor_version = 1,
+                .mca_component_release_version = 0,
                 .mca_open_component = smartint::btl::btl_smartint_open,
                 .mca_close_component = smartint::btl::btl_smartint_close,
                 .mca_register_component_params = smartint::btl::btl_smartint_register,
@@ -64,8 +68,9 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     }
     const modex &mine = glue_modex();
     int rc = OPAL_SUCCESS;
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_smartint_component.btl_version, &mine,
-                    sizeof(mine));
+    modex copy = mine; // the macro takes a pointer to non-const
+    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_smartint_component.btl_version, &copy,
+                    sizeof(copy));
     if (OPAL_SUCCESS != rc) {
         return nullptr;
     }

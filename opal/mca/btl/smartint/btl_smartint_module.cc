@@ -81,7 +81,7 @@ void fill_modules() {
     module &n = the_component_state.network;
     common_table(n);
     n.shared = false;
-    n.super.btl_exclusivity = MCA_BTL_EXCLUSIVITY_LOW + (ours ? 2048 : 512); // above tcp
+    n.super.btl_exclusivity = ours ? MCA_BTL_EXCLUSIVITY_HIGH + 512 : MCA_BTL_EXCLUSIVITY_LOW + 512;
     n.super.btl_latency = 100;
     n.super.btl_bandwidth = 100;
     n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |

@@ -268,6 +268,7 @@ private:
     // arrivals
     unsigned poll_ring();
     static void network_message(void *self, const std::byte *message, std::uint32_t bytes);
+    void take_message(const std::byte *message, std::uint32_t bytes);
     void dispatch(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
     void refuse(); // count a message that can't be right
     void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync);
@@ -336,6 +337,9 @@ private:
     bool started_ = false;
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
+    // Inside the transport's callback. No connection is made there: tcp merges a new one with
+    // the peer's, which may be the very one whose message is being handled.
+    bool in_network_ = false;
     params params_;
     engine_identity me_;
     engine_hooks hooks_;

@@ -116,17 +116,23 @@ unsigned engine::poll_ring() {
 
 void engine::network_message(void *self, const std::byte *message, std::uint32_t bytes) {
     auto *e = static_cast<engine *>(self);
+    e->in_network_ = true;
+    e->take_message(message, bytes);
+    e->in_network_ = false;
+}
+
+void engine::take_message(const std::byte *message, std::uint32_t bytes) {
     std::uint64_t word = 0;
     if (bytes < sizeof(word)) {
-        e->refuse();
+        refuse();
         return;
     }
     std::memcpy(&word, message, sizeof(word));
     if (!ring_word::sound(word) || ring_word::bytes(word) != bytes - sizeof(word)) {
-        e->refuse();
+        refuse();
         return;
     }
-    e->dispatch(nullptr, ring_word::type(word), message + sizeof(word), ring_word::bytes(word));
+    dispatch(nullptr, ring_word::type(word), message + sizeof(word), ring_word::bytes(word));
 }
 
 // Completions to the components. Each may start new operations or come back into progress().

@@ -182,23 +182,47 @@ bool engine::pump_fragments(send_op *op) {
     endpoint *ep = op->peer;
     if (ep->lost) {
         op->failed = true;
-        return true;
+        return !op->writing; // the transport still has the buffer
     }
     if (nullptr == op->buffer && by_thread_) {
         return false; // packing derived data is the application thread's
     }
-    while (op->moved < op->wanted && op->moved - op->consumed < params_.window_bytes &&
-           nullptr == ep->pending_head) {
-        const auto bytes = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(ep->max_payload, op->wanted - op->moved));
+    // Over the network the data has a connection of its own, so that control messages do not
+    // queue behind it, and leaves from where it is, one fragment at a time.
+    const bool in_place = route::network == ep->way && nullptr != op->buffer &&
+                          0 != network_.caps().max_in_place;
+    if (route::network == ep->way && (op->failed || !connect(ep, true))) {
+        lose(ep);
+        op->failed = true;
+        return !op->writing;
+    }
+    const std::uint32_t piece =
+        in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
+    while (op->moved < op->wanted && !op->writing &&
+           op->moved - op->consumed < params_.window_bytes &&
+           (route::network == ep->way || nullptr == ep->pending_head)) {
+        auto bytes =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
         const wire::fragment f{op->remote_id, op->moved};
         const void *data = nullptr == op->buffer ? nullptr : op->buffer + op->moved;
         if (nullptr == data) {
             scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
-            op->gather(op, op->moved, scratch_.data(), bytes);
+            bytes = static_cast<std::uint32_t>(
+                op->gather(op, op->moved, scratch_.data(), bytes));
             data = scratch_.data();
         }
-        const auto r = transmit(ep, false, wire::data, &f, sizeof(f), data, bytes);
+        network::result r;
+        if (in_place) {
+            bool queued = false;
+            op->completion.done = write_completed;
+            op->completion.arg = op;
+            r = network_.send_in_place(ep->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data),
+                                       &f, sizeof(f), op->buffer + op->moved, bytes,
+                                       &op->completion, &queued);
+            op->writing = network::result::done == r && queued;
+        } else {
+            r = transmit(ep, route::network == ep->way, wire::data, &f, sizeof(f), data, bytes);
+        }
         if (network::result::again == r) {
             break;
         }
@@ -209,7 +233,11 @@ bool engine::pump_fragments(send_op *op) {
         }
         op->moved += bytes;
     }
-    return op->moved == op->wanted;
+    if (op->moved != op->wanted || op->writing) {
+        return false;
+    }
+    stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
+    return true;
 }
 
 void engine::write_completed(void *arg, bool ok) {
@@ -527,16 +555,16 @@ void engine::receive_self(recv_op *op, send_op *from) {
     op->received = std::min(from->length, op->capacity);
     constexpr std::uint64_t piece = 65536;
     for (std::uint64_t at = 0; at < op->received;) {
-        const std::uint64_t bytes = std::min(piece, op->received - at);
+        std::uint64_t bytes = std::min(piece, op->received - at);
         if (nullptr != from->buffer && nullptr != op->buffer) {
             std::memmove(op->buffer + at, from->buffer + at, bytes);
         } else if (nullptr != op->buffer) {
-            from->gather(from, at, op->buffer + at, bytes);
+            bytes = from->gather(from, at, op->buffer + at, bytes);
         } else if (nullptr != from->buffer) {
             op->scatter(op, at, from->buffer + at, bytes);
         } else {
             std::vector<std::byte> buffer(bytes);
-            from->gather(from, at, buffer.data(), bytes);
+            bytes = from->gather(from, at, buffer.data(), bytes);
             op->scatter(op, at, buffer.data(), bytes);
         }
         at += bytes;

@@ -38,6 +38,9 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
         ep->ring.commit(p, ring_word::pack(bytes, static_cast<std::uint16_t>(me_.slot), type));
         return network::result::done;
     }
+    if (in_network_ && nullptr == (bulk ? ep->bulk : ep->control)) {
+        return network::result::again; // see in_network_
+    }
     if (ep->lost || !connect(ep, bulk)) {
         return network::result::broken;
     }

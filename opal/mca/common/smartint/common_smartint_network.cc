@@ -57,6 +57,25 @@ void write_done(uct_completion_t *self) {
     c->done(c->arg, UCS_OK == self->status);
 }
 
+uct_completion_t *make_completion(network_completion *c) {
+    static_assert(sizeof(c->storage) >= sizeof(uct_completion_t) &&
+                      0 == offsetof(network_completion, storage),
+                  "write_done casts between the two");
+    auto *completion = new (c->storage) uct_completion_t{};
+    completion->func = write_done;
+    completion->count = 1;
+    completion->status = UCS_OK;
+    return completion;
+}
+
+network::result posted(ucs_status_t status, bool *queued) {
+    *queued = UCS_INPROGRESS == status;
+    if (UCS_OK == status || UCS_INPROGRESS == status) {
+        return network::result::done;
+    }
+    return UCS_ERR_NO_RESOURCE == status ? network::result::again : network::result::broken;
+}
+
 } // namespace
 
 struct network::impl {
@@ -235,7 +254,14 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         delete n;
         return EIO;
     }
-    caps_.write = cfg.allow_write && 0 != (n->attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
+    // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
+    // nothing in the middle of one, and the process crashes at the next: messages instead.
+    caps_.write = cfg.allow_write && "tcp" != n->transport &&
+                  0 != (n->attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
+    if (0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n->attr.cap.am.max_hdr >= 64) {
+        caps_.max_in_place = static_cast<std::uint32_t>(
+            n->attr.cap.am.max_zcopy > 64 ? n->attr.cap.am.max_zcopy - 64 : 0);
+    }
     caps_.max_message = static_cast<std::uint32_t>(n->attr.cap.am.max_bcopy);
     caps_.max_write = n->attr.cap.put.max_zcopy;
     if (0 != (n->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
@@ -298,27 +324,38 @@ network::result network::send(void *connection, std::uint64_t word, const void *
     return UCS_ERR_NO_RESOURCE == n ? result::again : result::broken;
 }
 
+network::result network::send_in_place(void *connection, std::uint64_t word, const void *header,
+                                       std::uint32_t header_bytes, const std::byte *payload,
+                                       std::uint32_t payload_bytes, network_completion *c,
+                                       bool *queued) {
+    std::byte whole[sizeof(word) + 64];
+    const std::uint32_t whole_bytes = static_cast<std::uint32_t>(sizeof(word)) + header_bytes;
+    if (whole_bytes > sizeof(whole)) {
+        return result::broken;
+    }
+    std::memcpy(whole, &word, sizeof(word));
+    std::memcpy(whole + sizeof(word), header, header_bytes);
+    uct_iov_t iov{};
+    iov.buffer = const_cast<std::byte *>(payload);
+    iov.length = payload_bytes;
+    iov.count = 1;
+    iov.memh = UCT_MEM_HANDLE_NULL;
+    const ucs_status_t status =
+        uct_ep_am_zcopy(static_cast<uct_ep_h>(connection), am_id, whole, whole_bytes, &iov, 1, 0,
+                        make_completion(c));
+    return posted(status, queued);
+}
+
 network::result network::write(void *connection, const std::byte *local, std::uint64_t bytes,
                                std::uint64_t remote, network_completion *c, bool *queued) {
-    static_assert(sizeof(c->storage) >= sizeof(uct_completion_t) &&
-                      0 == offsetof(network_completion, storage),
-                  "write_done casts between the two");
-    auto *completion = new (c->storage) uct_completion_t{};
-    completion->func = write_done;
-    completion->count = 1;
-    completion->status = UCS_OK;
     uct_iov_t iov{};
     iov.buffer = const_cast<std::byte *>(local);
     iov.length = bytes;
     iov.count = 1;
     iov.memh = UCT_MEM_HANDLE_NULL;
     const ucs_status_t status =
-        uct_ep_put_zcopy(static_cast<uct_ep_h>(connection), &iov, 1, remote, 0, completion);
-    *queued = UCS_INPROGRESS == status;
-    if (UCS_OK == status || UCS_INPROGRESS == status) {
-        return result::done;
-    }
-    return UCS_ERR_NO_RESOURCE == status ? result::again : result::broken;
+        uct_ep_put_zcopy(static_cast<uct_ep_h>(connection), &iov, 1, remote, 0, make_completion(c));
+    return posted(status, queued);
 }
 
 unsigned network::progress() { return uct_worker_progress(impl_->worker); }

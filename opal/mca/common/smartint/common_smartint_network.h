@@ -32,6 +32,7 @@ public:
         bool write = false;              // put_zcopy
         bool event_fd = false;           // sleeps on a descriptor
         std::uint32_t max_message = 0;   // header and payload of one active message
+        std::uint32_t max_in_place = 0;  // payload of send_in_place, 0: not offered
         std::uint64_t max_write = 0;
     };
 
@@ -55,6 +56,11 @@ public:
     // word, header and payload as one message. Payload may be nullptr when empty.
     result send(void *connection, std::uint64_t word, const void *header,
                 std::uint32_t header_bytes, const void *payload, std::uint32_t payload_bytes);
+    // As send, the payload straight from where it is. done with *queued: in use until the
+    // completion is called back.
+    result send_in_place(void *connection, std::uint64_t word, const void *header,
+                         std::uint32_t header_bytes, const std::byte *payload,
+                         std::uint32_t payload_bytes, network_completion *c, bool *queued);
     // Write to the peer's memory. done: all accepted by the transport, callback not called.
     result write(void *connection, const std::byte *local, std::uint64_t bytes,
                  std::uint64_t remote, network_completion *c, bool *queued);

@@ -107,9 +107,10 @@ struct send_op {
     std::int32_t tag = 0;
     const std::byte *buffer = nullptr; // nullptr: not contiguous, see gather
     std::uint64_t length = 0;
-    // Application thread only: bytes of packed data from packed offset `at` into `data`.
+    // Application thread only: at most `bytes` of packed data from packed offset `at` into
+    // `data`; how many. Fewer where a basic element would be split, all at the message's end.
     void *user = nullptr; // for gather
-    void (*gather)(send_op *, std::uint64_t at, void *data, std::uint64_t bytes) = nullptr;
+    std::uint64_t (*gather)(send_op *, std::uint64_t at, void *data, std::uint64_t bytes) = nullptr;
     bool synchronous = false;
     bool blocking = false; // its caller waits inside the engine: never armed
     op_state state = op_state::idle;
