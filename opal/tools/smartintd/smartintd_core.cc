@@ -68,8 +68,8 @@ bool core::start(int board_fd) {
     pidfds_.assign(board_.slots(), -1);
     woken_.assign(board_.slots(), false);
     waker_.resize(board_.slots());
+    leave_binding(options_);
     watch_ranks();
-    unit_ = place(board_, options_);
     layout::helper_line &l = line();
     // Only the first helper relays; the others watch their share of the ranks.
     if (0 == options_.index &&
@@ -84,7 +84,9 @@ bool core::start(int board_fd) {
             watch(relay_.net().event_fd(), tag_network);
         }
     }
-    l.cpu.store(unit_, std::memory_order_relaxed);
+    if (unit_ < 0) {
+        l.cpu.store(-1, std::memory_order_relaxed);
+    }
     l.pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
     l.doorbell_fd.store(doorbell_, std::memory_order_relaxed);
     l.state.store(layout::helper_sleeping, std::memory_order_release); // H4, pairs with H3
@@ -114,6 +116,9 @@ void core::watch_ranks() {
     if (seen_ == pidfds_.size() && !unlinked_) {
         ::unlink(options_.board.c_str());
         unlinked_ = true;
+        // Only now it is known which units the ranks are bound to.
+        unit_ = place(board_, options_);
+        line().cpu.store(unit_, std::memory_order_relaxed);
     }
 }
 

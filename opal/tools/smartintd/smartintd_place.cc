@@ -84,16 +84,19 @@ int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned
     return -1;
 }
 
-int place(const segment &board, const options &o) {
-    // We inherited the leader's binding. What the launcher of the ranks may use, we may use.
+void leave_binding(const options &o) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (0 == o.launcher ||
-        0 != sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
-        sched_getaffinity(0, sizeof(set), &set);
-    } else {
+    if (0 != o.launcher &&
+        0 == sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
         sched_setaffinity(0, sizeof(set), &set);
     }
+}
+
+int place(const segment &board, const options &o) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
     std::vector<unsigned> allowed = units_of(set);
     std::vector<unsigned> taken = units_of_ranks(board);
     if (!o.cores.empty()) {

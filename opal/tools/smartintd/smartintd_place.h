@@ -18,7 +18,10 @@ namespace smartint::daemon {
 int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned> &taken,
                 const std::vector<unsigned> &near, unsigned index);
 
-// Leave the leader's binding, then bind to a unit of our own if there is one. Its number or -1.
+// We inherited the leader's binding: take what the launcher of the ranks may use.
+void leave_binding(const options &o);
+
+// Bind to a unit of our own if there is one. Its number or -1. Once all ranks have attached.
 int place(const segment &board, const options &o);
 
 } // namespace smartint::daemon

@@ -91,6 +91,7 @@ struct engine_hooks {
     void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data,
                            std::uint32_t bytes) = nullptr;
     void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
+    void (*chores)() = nullptr; // now and then, outside any pass
 };
 
 struct engine_identity {
@@ -189,6 +190,7 @@ public:
         bool network = false; // transfers that need the network drained
         bool matched = false; // a request is matched and its message is not here yet
         bool copies = false;  // direct copies are open
+        std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
     };
     thread_view look(); // under the gate
     bool work_on_copies(); // not under the gate; true if it moved anything
@@ -243,7 +245,7 @@ private:
     std::int32_t publish_node(const remote_node &node);
     void unlink_when_complete();
     bool can_arm() const;
-    void arm_request(const key_pattern &p, key_kind kind, int *index);
+    void arm_request(const key_pattern &p, int *index);
     void disarm_request(int *index);
     void check_matched();
     bool chance(std::uint32_t percent);
@@ -347,6 +349,7 @@ private:
 
     gate gate_;
     std::uint32_t outstanding_ = 0; // rendezvous under way; > 0: leave looks at the board
+    std::uint32_t waits_ = 0; // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
 
     segment segment_;
@@ -364,6 +367,7 @@ private:
 
     network network_;
     unsigned network_tick_ = 0;
+    std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;

@@ -16,7 +16,7 @@ bool engine::can_arm() const {
     return static_cast<bool>(thread_) && board_.attached() && strategy_->arm();
 }
 
-void engine::arm_request(const key_pattern &p, key_kind kind, int *index) {
+void engine::arm_request(const key_pattern &p, int *index) {
     stats_.add(stat::requests_armed);
     bool matched = false;
     // The last entry is kept for a request that catches all of a kind.
@@ -30,7 +30,6 @@ void engine::arm_request(const key_pattern &p, key_kind kind, int *index) {
             catch_all_ = board_.arm({{0, 0}, {0, 0}}, &matched);
         }
     }
-    (void) kind;
     if (matched) {
         stats_.add(stat::requests_matched);
         matched_hint_ = true;
@@ -177,10 +176,12 @@ void engine::begin_wait() {
         return;
     }
     enter();
+    ++waits_;
 }
 
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
+        --waits_;
         leave();
         return;
     }

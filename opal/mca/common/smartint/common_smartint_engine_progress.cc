@@ -33,6 +33,9 @@ int engine::progress() {
         if (reports_pending()) {
             flush_reports();
         }
+        if (nullptr != hooks_.chores) {
+            hooks_.chores();
+        }
     }
     leave();
     return static_cast<int>(events);
@@ -164,6 +167,7 @@ void engine::finish_operations() {
 
 engine::thread_view engine::look() {
     thread_view v;
+    v.moved = bytes_moved_;
     v.network = 0 != in_flight_ || !pending_.empty();
     v.matched = board_.attached() && board_.any_matched();
     thread_copy_ = copy_view{};

@@ -42,7 +42,7 @@ void engine::receive(recv_op *op) {
             track(op);
             arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source,
                                     any_tag == op->tag),
-                        key_kind::rts, &op->board_index);
+                        &op->board_index);
         }
     }
 }

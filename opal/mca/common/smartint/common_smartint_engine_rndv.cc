@@ -8,6 +8,7 @@
 // Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
 // receiver computes and the sender sits in MPI, a short wake answers CTS and the sender,
 // which has nothing better to do, writes.
+#include <sched.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -60,8 +61,9 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
             answer(op, wire::mode::copy);
             return;
         }
-        const bool sender_idle =
-            by_thread_ && board_slot(&segment_.slot(from->slot)).inside();
+        // This side computes, or is about to go back to it, and the other one only waits.
+        const bool sender_idle = (by_thread_ || 0 == waits_) && !op->blocking &&
+                                 board_slot(&segment_.slot(from->slot)).inside();
         if (rendezvous_kind::write == rendezvous_ ||
             (rendezvous_kind::automatic == rendezvous_ && sender_idle)) {
             stats_.add(stat::pushes_requested);
@@ -232,6 +234,7 @@ bool engine::pump_fragments(send_op *op) {
             return true;
         }
         op->moved += bytes;
+        bytes_moved_ += bytes;
     }
     if (op->moved != op->wanted || op->writing) {
         return false;
@@ -330,6 +333,7 @@ void engine::on_data(const std::byte *data, std::uint32_t bytes) {
 
 void engine::consumed(recv_op *op, std::uint64_t bytes) {
     op->moved += bytes;
+    bytes_moved_ += bytes;
     if (op->moved >= op->received) {
         complete(op);
         return;
@@ -471,6 +475,10 @@ unsigned engine::do_copies() {
         const copy_view v = view_of(job);
         while (copy_step(v, false)) {
             ++events;
+        }
+        if (job->done.load(std::memory_order_relaxed) < job->length) {
+            // The rest is in the interrupt thread's hands, which may want this very core.
+            sched_yield();
         }
     }
     return events;

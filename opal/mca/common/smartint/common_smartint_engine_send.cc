@@ -204,7 +204,7 @@ void engine::send(send_op *op) {
     // needs nothing from this side.
     const bool pushes = route::network == ep->way || rendezvous_kind::automatic != rendezvous_;
     if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
-        arm_request(exact_pattern(make_cts_key(op->id)), key_kind::cts, &op->board_index);
+        arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }
     send_or_queue(ep, false, wire::rts, &r, sizeof(r), address, r.address_bytes, op);
 }

@@ -27,7 +27,7 @@ public:
     void reap();
 
 private:
-    std::vector<int> children_;
+    std::vector<int> children_; // the first of the two forks: gone as soon as it has forked
 };
 
 } // namespace smartint

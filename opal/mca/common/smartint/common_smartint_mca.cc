@@ -313,6 +313,7 @@ int glue_start(bool enable_threads) {
     s.mine.address_bytes =
         static_cast<std::uint32_t>(std::min(address.size(), sizeof(s.mine.address)));
     std::memcpy(s.mine.address, address.data(), s.mine.address_bytes);
+    e.hooks().chores = [] { state().helpers.reap(); };
     s.started = true;
     flush_reports();
     return OPAL_SUCCESS;

@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint32_t patience_us = 50000; // for a message whose notice came first
 constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that stands still
 constexpr std::uint32_t locked_retry_us = 50;
+constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
+constexpr std::uint64_t bytes_per_look = 65536;
 
 class helper final : public strategy {
 public:
@@ -120,6 +122,8 @@ private:
 
     void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events) {
         engine &e = t.the_engine();
+        const std::uint64_t moved = view.moved - moved_before_;
+        moved_before_ = view.moved;
         if (!view.matched && !view.network) {
             waited_us_ = 0;
             quiet_ = 0;
@@ -127,24 +131,38 @@ private:
             t.ignore_transport();
             return;
         }
-        const std::uint32_t pace = e.settings().pace_us;
         if (0 != events) {
             quiet_ = 0;
             waited_us_ = 0;
+            adapt(moved, e.settings().pace_us);
             t.ignore_transport();
-            t.set_timer(pace);
+            t.set_timer(pace_us_);
             return;
         }
-        // Nothing this time: sleep on the descriptor, with a slow timer as a backstop.
+        // Nothing this time. Data under way: once more by the clock; else sleep on the
+        // descriptor, with a slow timer as a backstop.
         ++quiet_;
-        const std::uint32_t wait = std::min(quiet_us, pace << std::min(quiet_, 6U));
+        const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         waited_us_ += view.matched ? wait : 0;
         t.set_timer(wait);
-        if (e.net().is_open()) {
+        if (e.net().is_open() && (view.matched || quiet_ > 1)) {
             t.watch_transport();
         }
     }
 
+    // So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
+    // look costs the application two switches and what it has in its caches.
+    void adapt(std::uint64_t moved, std::uint32_t fastest_us) {
+        pace_us_ = std::max(pace_us_, fastest_us);
+        if (moved < bytes_per_look / 2) {
+            pace_us_ = std::min(pace_us_ + pace_us_ / 2, slowest_us);
+        } else if (moved > bytes_per_look * 2) {
+            pace_us_ = std::max(pace_us_ / 2, fastest_us);
+        }
+    }
+
+    std::uint64_t moved_before_ = 0;
+    std::uint32_t pace_us_ = 0;
     std::uint32_t quiet_ = 0;     // passes in a row without an event
     std::uint32_t waited_us_ = 0; // for a message whose notice came first
 };
