@@ -209,7 +209,8 @@ void lead(const params &p, const job_shape &j, bool network) {
     if (network && count > 0) {
         const auto address = helper_client::address(board, helper_wait_ms);
         state().mine.helper_bytes = static_cast<std::uint32_t>(address.size());
-        std::memcpy(state().mine.helper, address.data(), address.size());
+        std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), address.size(),
+                    state().mine.helper);
     }
     state().helpers.reap();
     board.close_fd();
@@ -312,7 +313,8 @@ int glue_start(bool enable_threads) {
     const auto &address = e.net().address();
     s.mine.address_bytes =
         static_cast<std::uint32_t>(std::min(address.size(), sizeof(s.mine.address)));
-    std::memcpy(s.mine.address, address.data(), s.mine.address_bytes);
+    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), s.mine.address_bytes,
+                s.mine.address);
     e.hooks().chores = [] { state().helpers.reap(); };
     s.started = true;
     flush_reports();
