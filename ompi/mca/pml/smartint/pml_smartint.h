@@ -32,9 +32,12 @@ struct communicator_data {
     std::vector<endpoint *> peers; // by rank in the remote group, found at first use
 };
 endpoint *find_endpoint(ompi_communicator_t *comm, int rank); // slow part
+inline endpoint *known_endpoint(ompi_communicator_t *comm, int rank) { // nullptr: not met yet
+    return reinterpret_cast<communicator_data *>(comm->c_pml_comm)
+        ->peers[static_cast<std::size_t>(rank)];
+}
 inline endpoint *peer_endpoint(ompi_communicator_t *comm, int rank) {
-    auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
-    endpoint *ep = data->peers[static_cast<std::size_t>(rank)];
+    endpoint *ep = known_endpoint(comm, rank);
     return __builtin_expect(nullptr != ep, 1) ? ep : find_endpoint(comm, rank);
 }
 

@@ -32,6 +32,7 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->source = engine_source(src);
     op->tag = engine_tag(tag);
     op->failed = false;
+    op->peer = src >= 0 ? known_endpoint(comm, src) : nullptr;
 }
 
 } // namespace

@@ -245,6 +245,7 @@ private:
     std::int32_t publish_node(const remote_node &node);
     void unlink_when_complete();
     bool can_arm() const;
+    std::uint64_t arming_floor(const endpoint *peer) const;
     void arm_request(const key_pattern &p, int *index);
     void disarm_request(int *index);
     void check_matched();
@@ -288,21 +289,27 @@ private:
     void answer(recv_op *op, wire::mode how);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
+    bool share_copy(copy_job &job); // take an entry of our slot for both sides to work on
+    bool join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
     unsigned do_copies();
     // What a thread needs to take pieces of a job, captured under the gate.
     struct copy_view {
         copy_job *job = nullptr;
+        std::atomic<std::uint64_t> *next = nullptr;
+        std::atomic<std::uint64_t> *done = nullptr;
         std::uint64_t generation = 0;
         std::uint64_t remote = 0;
         std::byte *local = nullptr;
         std::uint64_t length = 0;
         std::uint32_t pid = 0;
+        std::uint32_t step = 0;
         bool write = false;
     };
-    static copy_view view_of(copy_job *job);
+    copy_view view_of(copy_job *job) const;
     // Take and move one piece; false: none left. The finisher lists the job as finished.
     bool copy_step(const copy_view &v, bool by_thread);
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
+    void list(copy_job *job);
     void unlist(copy_job *job);
     void activate(send_op *op);
     void deactivate(send_op *op);
@@ -382,6 +389,8 @@ private:
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
     copy_job *copies_ = nullptr;     // open direct copies
+    unsigned own_copies_ = 0;        // of them, those not left to the peer
+    std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
     // what the interrupt thread may work on outside the gate, set by look()
     copy_view thread_copy_;

@@ -149,7 +149,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = matched_hint_;
     matched_hint_ = false; // the thread will look
-    const bool transfers = 0 != in_flight_ || nullptr != copies_ || !pending_.empty();
+    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || !pending_.empty();
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1

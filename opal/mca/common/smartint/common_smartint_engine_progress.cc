@@ -172,9 +172,13 @@ engine::thread_view engine::look() {
     v.matched = board_.attached() && board_.any_matched();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
-        const copy_view c = view_of(job);
-        if ((job->next.load(std::memory_order_relaxed) & ((1ULL << 40) - 1)) < job->length) {
-            thread_copy_ = c;
+        if (job->left_to_peer) {
+            continue;
+        }
+        const std::uint64_t next = job->next->load(std::memory_order_relaxed);
+        if (next >> copy_job::generation_shift == job->generation &&
+            (next & copy_job::offset_mask) < job->length) {
+            thread_copy_ = view_of(job);
             v.copies = true;
             break;
         }

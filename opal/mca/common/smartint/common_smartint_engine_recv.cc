@@ -24,6 +24,17 @@ template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes
 
 } // namespace
 
+// Receives up to this size are not worth a wake, or cannot meet a rendezvous at all. peer:
+// the sender where it is known, or nullptr.
+std::uint64_t engine::arming_floor(const endpoint *peer) const {
+    const std::uint64_t near = std::max(params_.eager_limit, params_.arm_from);
+    const std::uint64_t far = params_.network_eager_limit;
+    if (nullptr == peer) {
+        return network_.is_open() ? std::min(near, far) : near;
+    }
+    return route::network == peer->way ? far : near;
+}
+
 void engine::receive(recv_op *op) {
     op->state = op_state::posted;
     unexpected *u = matcher_.find(op->context, op->source, op->tag);
@@ -35,8 +46,7 @@ void engine::receive(recv_op *op) {
     matcher_.post(op);
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).
-    const std::uint64_t floor = std::min(params_.eager_limit, params_.network_eager_limit);
-    if (!op->blocking && op->capacity > floor && nullptr != op->buffer && can_arm()) {
+    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer && can_arm()) {
         pass(false);
         if (nullptr != op->queue) {
             track(op);

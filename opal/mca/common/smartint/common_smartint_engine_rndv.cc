@@ -21,8 +21,8 @@
 namespace smartint {
 namespace {
 
-constexpr unsigned generation_shift = 40; // of copy_job::next: a job moves less than 1 TiB
-constexpr std::uint64_t offset_mask = (1ULL << generation_shift) - 1;
+constexpr std::uint64_t share_from = 131072; // below, the answer costs more than it brings
+constexpr std::uint32_t smallest_step = 32768;
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
 template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
@@ -55,22 +55,32 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->id = receives_.add(op);
     if (route::shared == from->way) {
         const bool direct = from->direct && 0 != (r.flags & wire::rts_readable) &&
-                            nullptr != op->buffer && op->received < offset_mask;
+                            nullptr != op->buffer && op->received < copy_job::offset_mask;
         if (!direct) {
             fly(op);
             answer(op, wire::mode::copy);
             return;
         }
-        // This side computes, or is about to go back to it, and the other one only waits.
-        const bool sender_idle = (by_thread_ || 0 == waits_) && !op->blocking &&
-                                 board_slot(&segment_.slot(from->slot)).inside();
+        // The sender only waits: let it write. Where this side waits too, both copy; where it
+        // computes, or is about to go back to it, it is left alone until it comes to wait.
+        const bool sender_idle = board_slot(&segment_.slot(from->slot)).inside();
+        const bool waits = op->blocking || (!by_thread_ && 0 != waits_);
+        op->job.receive = op;
         if (rendezvous_kind::write == rendezvous_ ||
-            (rendezvous_kind::automatic == rendezvous_ && sender_idle)) {
+            (rendezvous_kind::automatic == rendezvous_ && sender_idle &&
+             (!waits || op->received >= share_from))) {
             stats_.add(stat::pushes_requested);
+            begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
+            op->job.left_to_peer = !waits;
+            if (op->received < share_from || !share_copy(op->job)) {
+                op->job.receive = nullptr; // the sender's alone
+            } else {
+                list(&op->job);
+            }
             answer(op, wire::mode::copy_into);
         } else {
-            op->job.receive = op;
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
+            list(&op->job);
         }
         return;
     }
@@ -90,6 +100,9 @@ void engine::answer(recv_op *op, wire::mode how) {
     a.name = me_.name;
     a.how = how;
     a.sequence = ++ep->cts_out;
+    if (wire::mode::copy_into == how && op->job.entry >= 0) {
+        a.shared = static_cast<std::uint32_t>(op->job.entry + 1) << 24 | op->job.generation;
+    }
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
     }
@@ -107,11 +120,14 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     send_op *op = sends_.find(a.sender);
-    if (nullptr == op || op->peer->name != a.name || op_state::rts_sent != op->state ||
-        a.length > op->length) {
+    // A second answer comes where a shared copy failed at the receiver.
+    const bool again = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
+    if (nullptr == op || op->peer->name != a.name ||
+        (op_state::rts_sent != op->state && !again) || a.length > op->length) {
         refuse();
         return;
     }
+    unlist(&op->job);
     if (board_.attached()) {
         board_.publish_seen(static_cast<std::uint32_t>(a.name) | answer_source, a.sequence);
     }
@@ -131,6 +147,9 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         op->job.send = op;
         begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), a.address, a.length,
                    true);
+        if (0 == a.shared || join_copy(op->job, op->peer, a.shared)) {
+            list(&op->job);
+        }
         return;
     }
     if (wire::mode::write == a.how && (route::network != op->peer->way || nullptr == op->buffer ||
@@ -370,10 +389,13 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
     }
     if (0 != f.to_sender) {
         send_op *op = sends_.find(f.operation);
-        if (nullptr == op || op_state::rts_sent != op->state) {
+        // Moving: a shared copy that the receiver has finished.
+        const bool shared = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
+        if (nullptr == op || (op_state::rts_sent != op->state && !shared)) {
             refuse();
             return;
         }
+        unlist(&op->job);
         complete(op);
         return;
     }
@@ -382,6 +404,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
         refuse();
         return;
     }
+    unlist(&op->job);
     if (wire::outcome::refused == f.result) {
         op->peer->direct = false;
         fly(op);
@@ -393,11 +416,15 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
 
 // ---- direct copies
 
-engine::copy_view engine::view_of(copy_job *job) {
-    return {job,         job->next.load(std::memory_order_relaxed) >> generation_shift,
-            job->remote, job->local,
-            job->length, job->pid,
-            job->write};
+engine::copy_view engine::view_of(copy_job *job) const {
+    // Where two sides share, pieces small enough for both to get some.
+    const auto step =
+        job->entry < 0 ? params_.copy_bytes
+                       : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+                             job->length / 4, smallest_step,
+                             std::max(params_.copy_bytes, smallest_step)));
+    return {job,         job->next,   job->done, job->generation, job->remote, job->local,
+            job->length, job->pid,    step,      job->write};
 }
 
 void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
@@ -410,14 +437,59 @@ void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint
     job.length = length;
     job.pid = ep->pid;
     job.write = write;
+    job.left_to_peer = false;
+    job.entry = -1;
     job.error.store(0, std::memory_order_relaxed);
     job.by_thread.store(false, std::memory_order_relaxed);
-    job.done.store(0, std::memory_order_relaxed);
+    job.next = &job.own_next;
+    job.done = &job.own_done;
+    job.generation = (job.generation + 1) & copy_job::generation_mask;
+    job.own_done.store(0, std::memory_order_relaxed);
+    job.own_next.store(static_cast<std::uint64_t>(job.generation) << copy_job::generation_shift,
+                       std::memory_order_release); // J1
+}
+
+// An entry of our slot for this job, so that the sender can take pieces too. False: none free.
+bool engine::share_copy(copy_job &job) {
+    if (~0ULL == shared_copies_) {
+        return false;
+    }
+    const int i = __builtin_ctzll(~shared_copies_);
+    shared_copies_ |= 1ULL << i;
+    layout::shared_copy &c = segment_.slot(me_.slot).copies[i];
+    // the entry's own generation: another job than the last to use it
     const std::uint64_t generation =
-        ((job.next.load(std::memory_order_relaxed) >> generation_shift) + 1) & 0xffffff;
-    job.next.store(generation << generation_shift, std::memory_order_release); // J1
-    job.link = copies_;
-    copies_ = &job;
+        ((c.next.load(std::memory_order_relaxed) >> copy_job::generation_shift) + 1) &
+        copy_job::generation_mask;
+    job.entry = i;
+    job.generation = static_cast<std::uint32_t>(generation);
+    job.next = &c.next;
+    job.done = &c.done;
+    c.done.store(0, std::memory_order_relaxed);
+    c.next.store(generation << copy_job::generation_shift, std::memory_order_release); // J1
+    return true;
+}
+
+// False: the entry is not there, or the receiver has finished already and will say so.
+bool engine::join_copy(copy_job &job, endpoint *ep, std::uint32_t shared) {
+    const std::uint32_t entry = (shared >> 24) - 1;
+    if (entry >= layout::copy_entries) {
+        refuse();
+        return false;
+    }
+    layout::shared_copy &c = segment_.slot(ep->slot).copies[entry];
+    job.entry = static_cast<int>(entry);
+    job.generation = shared & static_cast<std::uint32_t>(copy_job::generation_mask);
+    job.next = &c.next;
+    job.done = &c.done;
+    return true;
+}
+
+void engine::list(copy_job *job) {
+    job->link = copies_;
+    copies_ = job;
+    job->listed = true;
+    own_copies_ += job->left_to_peer ? 0 : 1;
 }
 
 int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
@@ -440,25 +512,27 @@ int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes
 }
 
 bool engine::copy_step(const copy_view &v, bool by_thread) {
-    std::uint64_t next = v.job->next.load(std::memory_order_acquire); // pairs with J1
+    std::uint64_t next = v.next->load(std::memory_order_acquire); // pairs with J1
     std::uint64_t at = 0;
     std::uint64_t bytes = 0;
     do {
-        at = next & offset_mask;
-        if (next >> generation_shift != v.generation || at >= v.length) {
+        at = next & copy_job::offset_mask;
+        if (next >> copy_job::generation_shift != v.generation || at >= v.length) {
             return false;
         }
-        bytes = std::min<std::uint64_t>(params_.copy_bytes, v.length - at);
+        bytes = std::min<std::uint64_t>(v.step, v.length - at);
         // relaxed on failure: looked at again; success takes [at, at + bytes) for us alone
-    } while (!v.job->next.compare_exchange_weak(next, next + bytes, std::memory_order_acquire));
+    } while (!v.next->compare_exchange_weak(next, next + bytes, std::memory_order_acquire));
     if (by_thread) {
         v.job->by_thread.store(true, std::memory_order_relaxed);
     }
     if (int error = move_bytes(v, at, bytes); 0 != error) {
         v.job->error.store(error, std::memory_order_relaxed);
+        v.done->fetch_or(copy_job::failed_bit, std::memory_order_relaxed); // ordered by J2
     }
     // J2: release what we moved; the finisher acquires everybody's pieces
-    if (v.job->done.fetch_add(bytes, std::memory_order_acq_rel) + bytes == v.length) {
+    const std::uint64_t done = v.done->fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+    if ((done & ~copy_job::failed_bit) == v.length) {
         copy_job *head = finished_.load(std::memory_order_relaxed);
         do {
             v.job->finished_link = head;
@@ -476,7 +550,8 @@ unsigned engine::do_copies() {
         while (copy_step(v, false)) {
             ++events;
         }
-        if (job->done.load(std::memory_order_relaxed) < job->length) {
+        if (job->by_thread.load(std::memory_order_relaxed) &&
+            (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
             // The rest is in the interrupt thread's hands, which may want this very core.
             sched_yield();
         }
@@ -504,30 +579,37 @@ unsigned engine::collect_finished_copies() {
     return events;
 }
 
+// Harmless for a job that is not listed. Gives a shared entry of ours back.
 void engine::unlist(copy_job *job) {
-    for (copy_job **p = &copies_; nullptr != *p; p = &(*p)->link) {
+    for (copy_job **p = &copies_; job->listed && nullptr != *p; p = &(*p)->link) {
         if (*p == job) {
             *p = job->link;
-            return;
+            job->listed = false;
+            own_copies_ -= job->left_to_peer ? 0 : 1;
+            break;
         }
+    }
+    if (nullptr != job->receive && job->entry >= 0) {
+        shared_copies_ &= ~(1ULL << job->entry);
+        job->entry = -1;
     }
 }
 
 void engine::finished_copy(copy_job *job) {
-    unlist(job);
+    const bool failed = 0 != (job->done->load(std::memory_order_relaxed) & copy_job::failed_bit);
     const bool thread = job->by_thread.load(std::memory_order_relaxed);
     const int error = job->error.load(std::memory_order_relaxed);
+    unlist(job);
     endpoint *ep = nullptr != job->receive ? job->receive->peer : job->send->peer;
-    if (0 != error) {
+    if (failed) {
         ep->direct = false;
         stats_.add(stat::fallbacks);
         tell(topic::no_direct_copy, job->write ? "process_vm_writev" : "process_vm_readv",
-             std::strerror(error));
+             0 != error ? std::strerror(error) : "the other process was refused");
     }
     if (nullptr != job->receive) {
         recv_op *op = job->receive;
-        job->receive = nullptr;
-        if (0 != error) {
+        if (failed) {
             fly(op);
             answer(op, wire::mode::copy);
             return;
@@ -538,8 +620,7 @@ void engine::finished_copy(copy_job *job) {
         return;
     }
     send_op *op = job->send;
-    job->send = nullptr;
-    if (0 != error) {
+    if (failed) {
         op->state = op_state::rts_sent; // the receiver answers again
         send_finish(ep, false, op->remote_id, false, wire::outcome::refused);
         return;

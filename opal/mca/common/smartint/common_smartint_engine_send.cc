@@ -148,6 +148,7 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
 void engine::send(send_op *op) {
     endpoint *ep = op->peer;
     op->state = op_state::queued;
+    op->job.entry = -1;
     if (ep->lost) {
         op->failed = true;
         complete(op);

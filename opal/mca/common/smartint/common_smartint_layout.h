@@ -24,6 +24,7 @@ inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one 
 inline constexpr std::uint32_t request_entries = 64; // one bit each in slot_control::armed
 inline constexpr std::uint32_t notice_entries = 64;  // power of two; the oldest is overwritten
 inline constexpr std::uint32_t seen_entries = 64;    // power of two; direct mapped
+inline constexpr std::uint32_t copy_entries = 64;    // direct copies two ranks share
 inline constexpr std::uint32_t max_nodes = 1024;     // other nodes the relay can reach
 inline constexpr std::uint32_t relay_entries = 256;  // power of two
 inline constexpr std::uint32_t node_address_bytes = 96;
@@ -149,11 +150,20 @@ struct alignas(line) ring_control {
 };
 static_assert(sizeof(ring_control) == 2 * line);
 
+// A direct copy that both ranks work on, in the receiver's slot. Each takes pieces off next
+// and adds them to done when they are in place. Set up by the receiver before it answers.
+struct shared_copy {
+    shared<std::uint64_t> next; // generation << 40 | bytes handed out
+    shared<std::uint64_t> done; // bytes moved; bit 63: somebody failed
+};
+static_assert(sizeof(shared_copy) == 16);
+
 struct alignas(line) slot {
     slot_control control;
     request_entry requests[request_entries];
     notice_entry notices[notice_entries];
     shared<std::uint64_t> seen[seen_entries]; // source << 32 | sequence handled, by the rank
+    shared_copy copies[copy_entries];         // entries taken and freed by the rank
     ring_control ring;                        // ring_bytes of records follow
 };
 static_assert(sizeof(slot) % line == 0);
@@ -211,6 +221,6 @@ inline constexpr std::uint32_t layout_sum =
     static_cast<std::uint32_t>(sizeof(segment_header) * 31 + sizeof(helper_line) * 37 +
                                sizeof(slot) * 41 + sizeof(node_entry) * 43 +
                                sizeof(relay_queue) * 47 + request_entries * 53 +
-                               notice_entries * 59 + seen_entries * 61 + max_nodes * 67);
+                               notice_entries * 59 + seen_entries * 61 + copy_entries * 71 + max_nodes * 67);
 
 } // namespace smartint::layout

@@ -23,20 +23,32 @@ struct match_queue;
 inline constexpr std::int32_t any_source = -1;
 inline constexpr std::int32_t any_tag = INT32_MIN;
 
-// A large copy between two processes, cut in pieces that any thread of this process may
-// take. next: generation << 40 | bytes handed out, so that a thread which looks at a job
-// that was finished and used again cannot take a piece of the new one. done: bytes moved.
-// Who brings done to length finishes the job; nobody else touches it after its last piece.
+// A large copy between two processes, cut in pieces that any thread of this process, or of
+// the other one where both sides have time, may take. next: generation << 40 | bytes handed
+// out, so that a thread which looks at a job that was finished and used again cannot take a
+// piece of the new one. done: bytes moved, bit 63 set when one failed. Who brings done to
+// length finishes the job; nobody else touches it after its last piece.
 struct copy_job {
+    static constexpr unsigned generation_shift = 40; // a job moves less than 1 TiB
+    static constexpr std::uint64_t offset_mask = (1ULL << generation_shift) - 1;
+    static constexpr std::uint64_t generation_mask = 0xffffff;
+    static constexpr std::uint64_t failed_bit = 1ULL << 63;
+
     std::uint64_t remote = 0;
     std::byte *local = nullptr;
     std::uint64_t length = 0;
     std::uint32_t pid = 0;
+    std::uint32_t generation = 0;
     bool write = false;
-    std::atomic<std::uint64_t> next{0};
-    std::atomic<std::uint64_t> done{0};
+    bool left_to_peer = false; // the other side idles: this one helps only when it waits
+    int entry = -1;            // of the receiver's shared copies, -1: the words below
+    std::atomic<std::uint64_t> own_next{0};
+    std::atomic<std::uint64_t> own_done{0};
+    std::atomic<std::uint64_t> *next = &own_next;
+    std::atomic<std::uint64_t> *done = &own_done;
     std::atomic<int> error{0};
     std::atomic<bool> by_thread{false}; // the interrupt thread moved part of it
+    bool listed = false;
     recv_op *receive = nullptr; // exactly one of the two
     send_op *send = nullptr;
     copy_job *link = nullptr;          // engine's list of open jobs
@@ -84,7 +96,7 @@ struct recv_op {
     bool tracked = false;   // counted as outstanding by the engine
     bool in_flight = false; // counted as needing the transport drained
     int board_index = -1;
-    endpoint *peer = nullptr;
+    endpoint *peer = nullptr; // the sender, once known; before that a guess or nullptr
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;

@@ -70,7 +70,8 @@ struct answer {
     mode how;
     std::uint32_t rkey_bytes; // follows
     std::uint32_t sequence;   // 1-based, per (receiver, sender): ties notice to answer
-    std::uint32_t pad;
+    std::uint32_t shared;     // copy_into: (entry + 1) << 24 | generation of a copy that both
+                              // sides work on, 0: the sender's alone
 };
 
 struct fragment {

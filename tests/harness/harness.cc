@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "harness.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+namespace smartint::test {
+namespace {
+
+void out_of_time(int) {
+    static constexpr char text[] = "watchdog: the test hangs\n";
+    (void) !write(2, text, sizeof(text) - 1);
+    _exit(124);
+}
+
+std::vector<std::string> names_in(const std::string &path) {
+    std::vector<std::string> v;
+    DIR *d = opendir(path.c_str());
+    if (nullptr == d) {
+        return v;
+    }
+    while (const dirent *e = readdir(d)) {
+        const std::string name = e->d_name;
+        if ("." != name && ".." != name) {
+            v.push_back(name);
+        }
+    }
+    closedir(d);
+    return v;
+}
+
+std::uint64_t word_at(std::uint64_t seed, std::uint64_t i) {
+    std::uint64_t x = seed + i * 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    return x ^ (x >> 31);
+}
+
+std::byte byte_at(std::uint64_t seed, std::uint64_t i) {
+    return static_cast<std::byte>(word_at(seed, i / 8) >> (i % 8 * 8));
+}
+
+} // namespace
+
+void start_watchdog(unsigned seconds) {
+    struct sigaction a {};
+    a.sa_handler = out_of_time;
+    sigaction(SIGALRM, &a, nullptr);
+    alarm(seconds);
+}
+
+child::child(const std::function<void()> &body) {
+    std::fflush(nullptr);
+    pid_ = fork();
+    if (0 != pid_) {
+        return;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    start_watchdog(100);
+    body();
+    std::fflush(nullptr);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
+child::~child() {
+    if (!joined_ && pid_ > 0) {
+        kill();
+        join();
+    }
+}
+
+void child::kill() {
+    if (!joined_ && pid_ > 0) {
+        ::kill(pid_, SIGKILL);
+    }
+}
+
+int child::join() {
+    if (joined_) {
+        return status_;
+    }
+    joined_ = true;
+    int s = 0;
+    while (pid_ != waitpid(pid_, &s, 0)) {
+        if (EINTR != errno) {
+            return status_ = 255;
+        }
+    }
+    return status_ = WIFEXITED(s) ? WEXITSTATUS(s) : -WTERMSIG(s);
+}
+
+void *map_shared(std::size_t bytes) {
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (MAP_FAILED == p) {
+        std::abort();
+    }
+    return p;
+}
+
+void unmap_shared(void *p, std::size_t bytes) { munmap(p, bytes); }
+
+scratch_directory::scratch_directory() {
+    std::string name = 0 == access("/dev/shm", W_OK) ? "/dev/shm/sunit.XXXXXX" : "/tmp/sunit.XXXXXX";
+    if (nullptr == mkdtemp(name.data())) {
+        std::abort();
+    }
+    path_ = name;
+}
+
+scratch_directory::~scratch_directory() {
+    for (const auto &name : left()) {
+        unlink((path_ + "/" + name).c_str());
+    }
+    rmdir(path_.c_str());
+}
+
+std::vector<std::string> scratch_directory::left() const { return names_in(path_); }
+
+void fill(void *p, std::size_t bytes, std::uint64_t seed) {
+    auto *b = static_cast<std::byte *>(p);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        b[i] = byte_at(seed, i);
+    }
+}
+
+std::ptrdiff_t differs(const void *p, std::size_t bytes, std::uint64_t seed) {
+    const auto *b = static_cast<const std::byte *>(p);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        if (byte_at(seed, i) != b[i]) {
+            return static_cast<std::ptrdiff_t>(i);
+        }
+    }
+    return -1;
+}
+
+std::uint64_t thread_cpu_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+unsigned open_descriptors() { return static_cast<unsigned>(names_in("/proc/self/fd").size()) - 1; }
+
+} // namespace smartint::test

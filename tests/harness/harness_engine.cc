@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "harness_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace smartint::test {
+namespace {
+
+void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t bytes) {
+    auto *r = static_cast<test_recv *>(op);
+    const auto *from = static_cast<const std::byte *>(data);
+    if (at + bytes > r->capacity) {
+        r->overrun = true;
+        return;
+    }
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        r->data[(at + i) * r->step] = from[i];
+    }
+}
+
+// A basic element has 8 bytes: none is split but at the end.
+std::uint64_t gather(send_op *op, std::uint64_t at, void *data, std::uint64_t bytes) {
+    auto *s = static_cast<test_send *>(op);
+    bytes = std::min(bytes, s->length - at);
+    if (at + bytes < s->length) {
+        bytes &= ~7ULL;
+    }
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        static_cast<std::byte *>(data)[i] = s->data[(at + i) * s->step];
+    }
+    return bytes;
+}
+
+void receive_done(recv_op *op) { ++static_cast<test_recv *>(op)->delivered; }
+void send_done(send_op *op) { ++static_cast<test_send *>(op)->delivered; }
+void active_message(endpoint *from, std::uint32_t type, const std::byte *data,
+                    std::uint32_t bytes) {
+    active_messages().push_back({from, type, {data, data + bytes}});
+}
+void fatal(const char *) { ++fatal_calls(); }
+
+} // namespace
+
+void test_recv::aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t,
+                    unsigned stride) {
+    step = stride;
+    data.assign(std::max<std::uint64_t>(1, bytes * stride), std::byte{0xee});
+    context = ctx;
+    source = src;
+    tag = t;
+    capacity = bytes;
+    delivered = 0;
+    if (1 == stride) {
+        buffer = data.data();
+    } else {
+        buffer = nullptr;
+        recv_op::scatter = test::scatter;
+    }
+}
+
+std::ptrdiff_t test_recv::differs(std::size_t bytes, std::uint64_t seed) const {
+    std::vector<std::byte> packed(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        packed[i] = data[i * step];
+    }
+    return test::differs(packed.data(), bytes, seed);
+}
+
+void test_send::aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx,
+                    std::int32_t src, std::int32_t t, unsigned stride) {
+    step = stride;
+    peer = to;
+    context = ctx;
+    source = src;
+    tag = t;
+    length = bytes;
+    delivered = 0;
+    std::vector<std::byte> packed(std::max<std::uint64_t>(1, bytes));
+    fill(packed.data(), bytes, seed);
+    if (1 == stride) {
+        data = std::move(packed);
+        buffer = data.data();
+    } else {
+        data.assign(std::max<std::uint64_t>(1, bytes * stride), std::byte{0});
+        for (std::uint64_t i = 0; i < bytes; ++i) {
+            data[i * stride] = packed[i];
+        }
+        buffer = nullptr;
+        send_op::gather = test::gather;
+    }
+}
+
+void set_hooks(engine &e) {
+    e.hooks().receive_done = receive_done;
+    e.hooks().send_done = send_done;
+    e.hooks().active_message = active_message;
+    e.hooks().fatal = fatal;
+}
+
+std::vector<active_message_seen> &active_messages() {
+    static std::vector<active_message_seen> v;
+    return v;
+}
+
+unsigned &fatal_calls() {
+    static unsigned n = 0;
+    return n;
+}
+
+params test_params(const char *progress) {
+    params p;
+    p.progress = progress;
+    p.device = "lo";
+    return p;
+}
+
+node_pair::node_pair(const params &given, bool threads) {
+    params p = given;
+    p.directory = directory.path();
+    set_hooks(a);
+    set_hooks(b);
+    EXPECT_EQ(0, a.start(p, {name_of(0), 0, threads}, false));
+    EXPECT_EQ(0, a.create_board(2));
+    EXPECT_EQ(0, b.start(p, {name_of(1), 1, threads}, false));
+    EXPECT_EQ(0, b.open_board(a.board_segment().ticket()));
+    a.board_complete();
+    to_b = a.add_shared(name_of(1), 1);
+    to_a = b.add_shared(name_of(0), 0);
+    EXPECT_NE(nullptr, to_b);
+    EXPECT_NE(nullptr, to_a);
+}
+
+node_pair::~node_pair() {
+    a.stop_thread();
+    b.stop_thread();
+    a.stop();
+    b.stop();
+    EXPECT_TRUE(directory.left().empty());
+}
+
+void node_pair::start_threads() {
+    a.start_thread();
+    b.start_thread();
+}
+
+void node_pair::drive(const char *what, const std::function<bool()> &until) {
+    wait_until(what, [&] {
+        a.progress();
+        b.progress();
+        return until();
+    });
+}
+
+network_pair::network_pair(const params &p) {
+    set_hooks(a);
+    set_hooks(b);
+    EXPECT_EQ(0, a.start(p, {name_of(0), 0, false}, true)) << a.net().why();
+    EXPECT_EQ(0, b.start(p, {name_of(1), 0, false}, true)) << b.net().why();
+    to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
+    to_a = b.add_network(name_of(0), a.net().address().data(), a.net().address().size(), nullptr, 0);
+    EXPECT_NE(nullptr, to_b);
+    EXPECT_NE(nullptr, to_a);
+}
+
+void network_pair::drive(const char *what, const std::function<bool()> &until) {
+    wait_until(what, [&] {
+        a.progress();
+        b.progress();
+        return until();
+    });
+}
+
+} // namespace smartint::test

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Engines for tests: operations that own their buffers, two engines in one process on one
+// board, and the door to the engine's private parts.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common_smartint_engine.h"
+#include "harness.h"
+
+namespace smartint {
+
+// The friend the engine names.
+class engine_access {
+public:
+    static void dispatch(engine &e, endpoint *from, std::uint8_t type, const void *data,
+                         std::uint32_t bytes) {
+        e.dispatch(from, type, static_cast<const std::byte *>(data), bytes);
+    }
+    // As the interrupt thread would get it.
+    static void dispatch_by_thread(engine &e, endpoint *from, std::uint8_t type, const void *data,
+                                   std::uint32_t bytes) {
+        e.by_thread_ = true;
+        dispatch(e, from, type, data, bytes);
+        e.by_thread_ = false;
+    }
+    static void take_message(engine &e, const void *message, std::uint32_t bytes) {
+        e.take_message(static_cast<const std::byte *>(message), bytes);
+    }
+    static void lose(engine &e, endpoint *ep) { e.lose(ep); }
+    static board_owner &board(engine &e) { return e.board_; }
+    static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
+    static unsigned in_flight(const engine &e) { return e.in_flight_; }
+    static bool copies_open(const engine &e) { return nullptr != e.copies_; }
+    static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
+    static bool parked(const engine &e) { return 0 != e.parked_.load(std::memory_order_seq_cst); }
+    static bool has_thread(const engine &e) { return static_cast<bool>(e.thread_); }
+    static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
+    static std::uint64_t unexpected_messages(const engine &e) {
+        return e.matcher_.unexpected_count();
+    }
+    // The pieces of a copy the way the interrupt thread takes them.
+    using view = engine::copy_view;
+    static view view_of(copy_job *job) { return engine::view_of(job); }
+    static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
+    // Make completions done, without pass: what is in the list.
+    static bool nothing_done(const engine &e) {
+        return nullptr == e.done_receives_ && nullptr == e.done_sends_;
+    }
+};
+
+} // namespace smartint
+
+namespace smartint::test {
+
+struct test_recv : recv_op {
+    std::vector<std::byte> data; // destination, contiguous or not
+    unsigned delivered = 0;
+    bool overrun = false; // scatter was asked to write beyond the capacity
+
+    // stride 1: contiguous. Else packed byte i lives at data[i * stride].
+    void aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t,
+             unsigned stride = 1);
+    std::ptrdiff_t differs(std::size_t bytes, std::uint64_t seed) const;
+    unsigned step = 1;
+};
+
+struct test_send : send_op {
+    std::vector<std::byte> data;
+    unsigned delivered = 0;
+    unsigned step = 1;
+    void aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx,
+             std::int32_t src, std::int32_t t, unsigned stride = 1);
+};
+
+void set_hooks(engine &e);
+
+// Active messages that arrived at any engine with our hooks.
+struct active_message_seen {
+    endpoint *from;
+    std::uint32_t type;
+    std::vector<std::byte> data;
+};
+std::vector<active_message_seen> &active_messages();
+unsigned &fatal_calls();
+
+constexpr std::uint32_t test_job = 7;
+constexpr std::uint64_t name_of(std::uint32_t process) {
+    return static_cast<std::uint64_t>(test_job) << 32 | process;
+}
+
+params test_params(const char *progress);
+
+// Two ranks of one node, driven from one thread unless the strategy has threads.
+class node_pair {
+public:
+    explicit node_pair(const params &p, bool threads = false);
+    ~node_pair();
+    void start_threads();
+    void drive(const char *what, const std::function<bool()> &until);
+    void send(engine &e, send_op &s) {
+        e.enter();
+        e.send(&s);
+        e.leave();
+    }
+    void receive(engine &e, recv_op &r) {
+        e.enter();
+        e.receive(&r);
+        e.leave();
+    }
+
+    scratch_directory directory;
+    engine a, b;
+    endpoint *to_b = nullptr; // of a
+    endpoint *to_a = nullptr; // of b
+};
+
+// Two ranks of two nodes over tcp on the loopback.
+class network_pair {
+public:
+    explicit network_pair(const params &p);
+    void drive(const char *what, const std::function<bool()> &until);
+    void send(engine &e, send_op &s) {
+        e.enter();
+        e.send(&s);
+        e.leave();
+    }
+    void receive(engine &e, recv_op &r) {
+        e.enter();
+        e.receive(&r);
+        e.leave();
+    }
+
+    engine a, b;
+    endpoint *to_b = nullptr;
+    endpoint *to_a = nullptr;
+};
+
+} // namespace smartint::test

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_ring.h"
+
+#include <memory>
+#include <vector>
+
+#include "harness.h"
+
+namespace smartint {
+namespace {
+
+using test::child;
+using test::differs;
+using test::fill;
+
+constexpr std::uint64_t capacity = 16384;
+
+struct ring_memory {
+    layout::ring_control control;
+    alignas(layout::line) std::byte bytes[capacity];
+};
+
+struct ring : testing::Test {
+    ring() {
+        producer.attach(&memory->control, memory->bytes, capacity);
+        consumer.attach(&memory->control, memory->bytes, capacity);
+    }
+
+    bool put(std::uint32_t bytes, std::uint64_t seed, std::uint16_t source = 0,
+             std::uint8_t type = 1) {
+        std::byte *p = producer.reserve(bytes);
+        if (nullptr == p) {
+            return false;
+        }
+        fill(p, bytes, seed);
+        producer.commit(p, ring_word::pack(bytes, source, type));
+        return true;
+    }
+
+    ring_consumer::result get(std::uint32_t bytes, std::uint64_t seed) {
+        std::uint64_t word = 0;
+        const std::byte *payload = nullptr;
+        const auto r = consumer.peek(word, payload);
+        if (ring_consumer::result::record == r) {
+            EXPECT_EQ(bytes, ring_word::bytes(word));
+            EXPECT_EQ(-1, differs(payload, bytes, seed));
+            consumer.release();
+        }
+        return r;
+    }
+
+    std::unique_ptr<ring_memory> memory = std::make_unique<ring_memory>();
+    ring_producer producer;
+    ring_consumer consumer;
+};
+
+using result = ring_consumer::result;
+
+TEST_F(ring, an_empty_ring_has_no_record) { EXPECT_EQ(result::empty, get(0, 0)); }
+
+TEST_F(ring, the_first_word_carries_length_source_and_type) {
+    const std::uint64_t w = ring_word::pack(0xfedcba98U, 0x7654, 0x32);
+    EXPECT_EQ(0xfedcba98U, ring_word::bytes(w));
+    EXPECT_EQ(0x7654, ring_word::source(w));
+    EXPECT_EQ(0x32, ring_word::type(w));
+    EXPECT_TRUE(ring_word::sound(w));
+    EXPECT_FALSE(ring_word::sound(w ^ 1));
+    EXPECT_NE(0U, ring_word::pack(0, 0, 0)) << "a committed word is never zero";
+}
+
+TEST_F(ring, a_record_takes_whole_lines_with_its_word) {
+    EXPECT_EQ(64U, ring_record_bytes(0));
+    EXPECT_EQ(64U, ring_record_bytes(56));
+    EXPECT_EQ(128U, ring_record_bytes(57));
+    EXPECT_EQ(128U, ring_record_bytes(120));
+    EXPECT_EQ(192U, ring_record_bytes(121));
+}
+
+TEST_F(ring, records_of_every_size_come_out_as_they_went_in_around_the_end_many_times) {
+    for (std::uint32_t bytes = 0; bytes <= capacity / 4; ++bytes) {
+        ASSERT_TRUE(put(bytes, bytes)) << bytes;
+        ASSERT_EQ(result::record, get(bytes, bytes)) << bytes;
+        ASSERT_EQ(result::empty, get(0, 0)) << bytes;
+    }
+}
+
+TEST_F(ring, a_quarter_of_the_ring_fits_into_an_empty_ring_wherever_its_tail_stands) {
+    for (std::uint64_t line = 0; line < capacity / layout::line; ++line) {
+        memory->control.tail = memory->control.head = capacity * 5 + line * layout::line;
+        producer.attach(&memory->control, memory->bytes, capacity);
+        consumer.attach(&memory->control, memory->bytes, capacity);
+        ASSERT_TRUE(put(capacity / 4, line)) << line;
+        ASSERT_EQ(result::record, get(capacity / 4, line)) << line;
+        ASSERT_EQ(result::empty, get(0, 0)) << line;
+        ASSERT_EQ(memory->control.tail.load(), memory->control.head.load());
+    }
+}
+
+TEST_F(ring, a_record_that_does_not_fit_before_the_end_leaves_a_pad_that_nobody_sees) {
+    memory->control.tail = memory->control.head = capacity - 2 * layout::line;
+    producer.attach(&memory->control, memory->bytes, capacity);
+    consumer.attach(&memory->control, memory->bytes, capacity);
+    ASSERT_TRUE(put(300, 1));
+    std::uint64_t pad = 0;
+    std::memcpy(&pad, memory->bytes + capacity - 2 * layout::line, sizeof(pad));
+    EXPECT_EQ(ring_word::pad_type, ring_word::type(pad));
+    EXPECT_EQ(2 * layout::line, ring_record_bytes(ring_word::bytes(pad)));
+    EXPECT_EQ(result::record, get(300, 1));
+    EXPECT_EQ(result::empty, get(0, 0));
+    EXPECT_EQ(capacity + ring_record_bytes(300), memory->control.head.load());
+}
+
+TEST_F(ring, a_full_ring_refuses_until_the_consumer_gives_back) {
+    unsigned in = 0;
+    while (put(1000, in)) {
+        ++in;
+    }
+    EXPECT_EQ(capacity / ring_record_bytes(1000), in);
+    EXPECT_FALSE(put(0, 0) && put(0, 0) && put(0, 0) && put(0, 0) && put(0, 0))
+        << "what is left has less than a record of 1000 bytes";
+    ASSERT_EQ(result::record, get(1000, 0));
+    EXPECT_TRUE(put(1000 - 64 * 4, 77));
+}
+
+TEST_F(ring, a_refusal_leaves_the_ring_as_it_was) {
+    while (put(4000, 9)) {
+    }
+    const std::uint64_t tail = memory->control.tail;
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(nullptr, producer.reserve(4000));
+    }
+    EXPECT_EQ(tail, memory->control.tail.load());
+}
+
+TEST_F(ring, a_record_not_yet_committed_hides_what_is_behind_it) {
+    std::byte *first = producer.reserve(10);
+    ASSERT_NE(nullptr, first);
+    ASSERT_TRUE(put(20, 2));
+    EXPECT_EQ(result::empty, get(20, 2));
+    fill(first, 10, 1);
+    producer.commit(first, ring_word::pack(10, 0, 1));
+    EXPECT_EQ(result::record, get(10, 1));
+    EXPECT_EQ(result::record, get(20, 2));
+}
+
+TEST_F(ring, the_consumer_leaves_the_first_word_of_every_line_zero) {
+    for (unsigned round = 0; round < 50; ++round) {
+        ASSERT_TRUE(put(1 + round * 79, round));
+        ASSERT_EQ(result::record, get(1 + round * 79, round));
+    }
+    for (std::uint64_t at = 0; at < capacity; at += layout::line) {
+        std::uint64_t w = 1;
+        std::memcpy(&w, memory->bytes + at, sizeof(w));
+        EXPECT_EQ(0U, w) << at;
+    }
+}
+
+TEST_F(ring, a_length_beyond_the_end_is_found_broken) {
+    for (const std::uint32_t bytes : {static_cast<std::uint32_t>(capacity), 0x7fffffffU, 0xffffffffU}) {
+        std::byte *p = producer.reserve(8);
+        ASSERT_NE(nullptr, p);
+        producer.commit(p, ring_word::pack(bytes, 0, 1));
+        EXPECT_EQ(result::broken, get(0, 0)) << bytes;
+        EXPECT_EQ(result::broken, get(0, 0)) << "and stays so";
+        producer.commit(p, ring_word::pack(8, 0, 1));
+        consumer.release();
+        memory = std::make_unique<ring_memory>();
+        producer.attach(&memory->control, memory->bytes, capacity);
+        consumer.attach(&memory->control, memory->bytes, capacity);
+    }
+}
+
+TEST_F(ring, a_word_without_its_mark_is_found_broken) {
+    std::byte *p = producer.reserve(8);
+    ASSERT_NE(nullptr, p);
+    producer.commit(p, 0x0000000800000100ULL);
+    EXPECT_EQ(result::broken, get(0, 0));
+}
+
+TEST_F(ring, a_pad_that_would_leave_the_ring_is_found_broken) {
+    memory->control.tail = memory->control.head = capacity - layout::line;
+    producer.attach(&memory->control, memory->bytes, capacity);
+    consumer.attach(&memory->control, memory->bytes, capacity);
+    std::byte *p = producer.reserve(8);
+    producer.commit(p, ring_word::pack(100, 0, ring_word::pad_type));
+    EXPECT_EQ(result::broken, get(0, 0));
+}
+
+TEST(ring_of_processes, four_producers_keep_their_order_and_their_bytes) {
+    constexpr unsigned producers = 4;
+    constexpr std::uint32_t records = 20000;
+    test::shared_object<ring_memory> memory;
+    std::vector<std::unique_ptr<child>> children;
+    for (std::uint16_t source = 0; source < producers; ++source) {
+        children.push_back(std::make_unique<child>([&memory, source] {
+            ring_producer p;
+            p.attach(&memory->control, memory->bytes, capacity);
+            test::generator g(source + 1U);
+            for (std::uint32_t i = 0; i < records; ++i) {
+                const std::uint32_t bytes = 4 + g.below(0 == i % 64 ? 4000 : 120);
+                std::byte *at = nullptr;
+                while (nullptr == (at = p.reserve(bytes))) {
+                    sched_yield();
+                }
+                std::memcpy(at, &i, sizeof(i));
+                fill(at + 4, bytes - 4, i * 4 + source);
+                p.commit(at, ring_word::pack(bytes, source, 3));
+            }
+        }));
+    }
+    ring_consumer c;
+    c.attach(&memory->control, memory->bytes, capacity);
+    std::uint32_t next[producers] = {};
+    for (std::uint32_t got = 0; got < producers * records;) {
+        std::uint64_t word = 0;
+        const std::byte *payload = nullptr;
+        const auto r = c.peek(word, payload);
+        if (result::empty == r) {
+            sched_yield();
+            continue;
+        }
+        ASSERT_EQ(result::record, r);
+        const unsigned source = ring_word::source(word);
+        ASSERT_LT(source, producers);
+        ASSERT_EQ(3, ring_word::type(word));
+        std::uint32_t i = 0;
+        std::memcpy(&i, payload, sizeof(i));
+        ASSERT_EQ(next[source], i) << "order of producer " << source;
+        ++next[source];
+        ASSERT_EQ(-1, differs(payload + 4, ring_word::bytes(word) - 4, i * 4 + source));
+        c.release();
+        ++got;
+    }
+    for (auto &one : children) {
+        EXPECT_EQ(0, one->join());
+    }
+    std::uint64_t word = 0;
+    const std::byte *payload = nullptr;
+    EXPECT_EQ(result::empty, c.peek(word, payload));
+}
+
+} // namespace
+} // namespace smartint
