@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_board.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_match.h"
 
+#include <algorithm>
 #include <deque>
 #include <list>
 #include <map>

@@ -193,6 +193,11 @@ public:
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
     };
     thread_view look(); // under the gate
+    // Around a pass, under the gate: while the thread is at it nobody need wake this rank.
+    void thread_begins();
+    void thread_ends();
+    // After the gate is open again: something was matched meanwhile, pass once more.
+    bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
     bool work_on_copies(); // not under the gate; true if it moved anything
     void give_up_matches(); // under the gate: messages did not come, arm again
     int wake_descriptor() const { return wake_fd_; }

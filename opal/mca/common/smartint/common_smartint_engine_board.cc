@@ -137,6 +137,14 @@ void engine::publish_inside() {
     }
 }
 
+void engine::thread_begins() { publish_inside(); }
+
+void engine::thread_ends() {
+    if (board_.attached()) {
+        board_.set_progress(layout::rank_outside);
+    }
+}
+
 // Leaving with a rendezvous under way: say so, then look whether anything happened that only
 // the interrupt thread can see to now.
 __attribute__((noinline)) void engine::leave_slow() {

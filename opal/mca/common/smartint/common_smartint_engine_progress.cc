@@ -52,7 +52,7 @@ unsigned engine::pass(bool by_thread) {
         run_deferred();
         ++events;
     }
-    if (0 != outstanding_) {
+    if (0 != outstanding_ || by_thread) {
         check_matched();
     }
     if (board_.attached()) {

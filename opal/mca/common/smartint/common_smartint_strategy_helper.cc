@@ -91,6 +91,7 @@ private:
                 return;
             }
             e.note_parked(false);
+            e.thread_begins();
             events += e.pass(true);
             view = e.look();
             if (view.matched && waited_us_ >= patience_us) {
@@ -103,8 +104,12 @@ private:
             if (idle) {
                 e.note_parked(true); // before the gate opens: whoever leaves later rings
             }
+            e.thread_ends();
             e.the_gate().release();
             if (!view.copies) {
+                if (e.wanted_again()) {
+                    continue;
+                }
                 break;
             }
             waited_for_copies = true;

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+# shellcheck shell=bash disable=SC2034
+# Sourced by the shell tests of fault, inert and cluster: one job after another, each with a verdict.
+#
+#   program NAME           compile tests/mpi/NAME.c or NAME.c beside the script; sets PROGRAM
+#   begin_job NAME LIMIT LAUNCHER-ARGS...   start it in the background; it may run LIMIT seconds
+#   end_job                wait for it; sets RC, SECONDS_TAKEN; output in $LOG
+#   run_job NAME LIMIT LAUNCHER-ARGS...     both; again if stock Open MPI lost a help message
+#   expect...              note what is wrong; the first complaint becomes the verdict
+#   verdict                look for what is left behind; pass or fail the job
+#   fault_done             summary and exit status
+#
+# A job's processes carry SMARTINT_TEST_ID in their environment, so that a neighbour's are never touched.
+
+FAULT_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$FAULT_DIR/../harness/lib.sh"
+
+SCRIPT_DIR=$(cd "$(dirname "$0")" && pwd)
+PROGRAMS=${SMARTINT_BUILD:-$PWD/build-mpi}
+mkdir -p "$PROGRAMS" && PROGRAMS=$(cd "$PROGRAMS" && pwd) || exit 2
+LOGS=${SMARTINT_LOGS:-$PROGRAMS/logs}/$(basename "$SCRIPT_DIR")
+mkdir -p "$LOGS" || exit 2
+MPIRUN=${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none}
+OMPI_INFO=${SMARTINT_OMPI_INFO:-ompi_info.openmpi}
+LAUNCHER=$MPIRUN
+LABEL=$(basename "$SCRIPT_DIR")
+WORK=$(mktemp -d "$PROGRAMS/work.XXXXXX") || exit 2      # seen by every node of a cluster, as $PROGRAMS is
+JOB=
+WATCHED=()      # programs of the current job, by which its processes are known
+
+fault_cleanup() {
+    [ -z "$JOB" ] || kill -KILL "$JOB" 2>/dev/null
+    command -v script_cleanup >/dev/null && script_cleanup
+    rm -rf -- "$WORK" ${TEST_TMP:+"$TEST_TMP"}
+}
+trap fault_cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# Stricter than lib.sh: only processes that say they are ours. A neighbour's helper need not say whose it is.
+lib_processes() {
+    local stat pid comm rest name
+    for stat in /proc/[0-9]*/stat; do
+        read -r rest <"$stat" || continue
+        comm=${rest#*\(}
+        comm=${comm%\)*}
+        for name in "$@"; do
+            [ "$comm" = "${name:0:15}" ] || continue
+            pid=${rest%% *}
+            case ${rest##*\) } in Z* | X*) continue ;; esac
+            [ "$(lib_test_id "$pid")" != "$SMARTINT_TEST_ID" ] || printf '%s %s\n' "$pid" "$comm"
+        done
+    done 2>/dev/null | sort
+}
+pids() { lib_processes "$@" | cut -d' ' -f1; }
+
+program() {
+    local src=$SCRIPT_DIR/$1.c
+    [ -e "$src" ] || src=$FAULT_DIR/$1.c
+    [ -e "$src" ] || src=$FAULT_DIR/../mpi/$1.c
+    PROGRAM=$PROGRAMS/$1
+    WATCHED=("$1")
+    if [ "$PROGRAM" -nt "$src" ] && [ "$PROGRAM" -nt "$FAULT_DIR/../mpi/check.h" ]; then
+        return 0
+    fi
+    (
+        flock 9
+        ${SMARTINT_MPICC:-mpicc.openmpi} -std=c11 -O2 -g -Wall -Wextra -pthread -I"$FAULT_DIR/../mpi" \
+            -o "$PROGRAM.$$" "$src" && mv "$PROGRAM.$$" "$PROGRAM"
+    ) 9>"$PROGRAMS/.lock" || { fail "$LABEL/$1" "does not compile"; exit 1; }
+}
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+# until_true SECONDS COMMAND...
+until_true() {
+    local end=$(($(milliseconds) + $1 * 1000))
+    shift
+    until "$@"; do
+        [ "$(milliseconds)" -lt "$end" ] || return 1
+        sleep 0.02
+    done
+}
+
+complain() { [ -n "$REASON" ] || REASON=$*; }
+
+begin_job() {
+    NAME=$LABEL/$1
+    LIMIT=$(($2 * ${SMARTINT_TIME_SCALE:-1}))
+    shift 2
+    LOG=$LOGS/${NAME//\//.}.log
+    REASON=
+    STARTED=$(milliseconds)
+    snapshot_before tmp || exit 2
+    # shellcheck disable=SC2086
+    timeout -k 5 "$LIMIT" $LAUNCHER -x SMARTINT_TEST_ID "$@" </dev/null >"$LOG" 2>&1 &
+    JOB=$!
+}
+
+end_job() {
+    wait "$JOB"
+    RC=$?
+    JOB=
+    TAKEN_MS=$(($(milliseconds) - STARTED))
+    [ "$RC" -ne 124 ] && [ "$RC" -ne 137 ] || [ "$TAKEN_MS" -lt $((LIMIT * 1000)) ] ||
+        complain "hung: ended by force after $LIMIT s"
+    expect_no_crash
+}
+
+# Stock Open MPI 4.1 on PMIx 4 loses one help message in four on its way to mpirun and says
+# ORTE_ERROR_LOG ... show_help.c. That is no verdict on us: once more.
+lost_in_stock() { grep -q 'ORTE_ERROR_LOG.*show_help\.c' "$LOG"; }
+
+run_job() {
+    local try
+    for try in 1 2 3 4 5 6 7 8; do
+        begin_job "$@"
+        end_job
+        lost_in_stock || break
+        [ "$try" -eq 8 ] || check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+        [ -z "$REASON" ] || break
+    done
+}
+
+# ---- expectations ----------------------------------------------------------------------------------
+
+expect_no_crash() {
+    local line
+    line=$(grep -m 1 -E 'Signal: (Segmentation|Aborted|Bus|Floating)|terminate called|\*\*\* (stack|buffer) ' "$LOG")
+    [ -z "$line" ] || complain "crash: $line"
+}
+
+# The program ran to its end and checked its data.
+expect_ok() {
+    local line
+    if [ "$RC" -ne 0 ]; then
+        line=$(grep -m 1 -E '^FAILED|MPI_ERR' "$LOG")
+        complain "exit code $RC${line:+, $line}"
+    elif ! grep -qx ok "$LOG"; then
+        complain "the program did not print ok"
+    fi
+}
+
+expect_end() {      # expect_end SECONDS: it failed, and soon
+    [ "$RC" -ne 0 ] || complain "exit code 0, expected an error"
+    [ "$TAKEN_MS" -le $(($1 * 1000)) ] || complain "took $TAKEN_MS ms to fail"
+}
+
+# messages: titles of the help messages shown, one a line
+messages() { awk '/^-{70,}$/ { if (begun) { begun = 0 } else { begun = 1; getline; print } }' "$LOG"; }
+
+# expect_message TITLE TEXT...: one message of that title, not more, with all of the texts in the log
+expect_message() {
+    local count text
+    count=$(grep -cF -- "$1" "$LOG")
+    [ "$count" -eq 1 ] || complain "the message '$1' came $count times"
+    shift
+    for text in "$@"; do
+        grep -qE -- "$text" "$LOG" || complain "no '$text' in the message"
+    done
+}
+
+expect_silence() {      # nothing but what the program prints
+    check_output "$LOG" || complain "unexpected output: $UNEXPECTED"
+}
+
+verdict() {
+    local seconds
+    check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+    if [ -n "$REASON" ]; then
+        fail "$NAME" "$REASON" "$LOG"
+    else
+        seconds=$(awk "BEGIN {printf \"%.1f\", $TAKEN_MS / 1000}")
+        pass "$NAME" "$seconds"
+    fi
+}
+
+fault_done() {
+    summary
+    exit
+}
+
+# ---- counters -------------------------------------------------------------------------------------
+
+# Files of --mca smartint_stats_file $WORK/stats.%r
+counter() { awk -v name="$2" '$1 == name { print $2 }' "$WORK/stats.$1" 2>/dev/null; }      # counter RANK NAME
+
+# expect_counter RANK NAME OPERATOR VALUE: with awk's operators
+expect_counter() {
+    local value
+    value=$(counter "$1" "$2")
+    [ -n "$value" ] || { complain "rank $1 has no counter $2"; return; }
+    awk "BEGIN { exit !($value $3 $4) }" || complain "rank $1: $2 is $value, expected $3 $4"
+}
+
+# ---- phases (phases.c): the job stops where a test wants to do something to it ---------------------
+
+begin_phases() {      # begin_phases NAME LIMIT SECONDS LAUNCHER-ARGS...
+    local name=$1 limit=$2 seconds=$3
+    shift 3
+    program phases
+    STEPS=$WORK/steps.$RANDOM$RANDOM
+    mkdir "$STEPS" || exit 2
+    begin_job "$name" "$limit" "$@" "$PROGRAM" "$STEPS" "$seconds" "${PHASES_PAUSE:-3}"
+}
+
+reached() {      # reached STEP: wait for it; ends the job if it does not come
+    if ! until_true "${REACH_SECONDS:-20}" reached_or_over "$1" || [ ! -e "$STEPS/$1" ]; then
+        complain "the job did not come to '$1'"
+    fi
+}
+reached_or_over() { [ -e "$STEPS/$1" ] || ! kill -0 "$JOB" 2>/dev/null; }
+proceed() { : >"$STEPS/$1"; }
+
+there_is() { [ -n "$(pids "$1")" ]; }
+# The helper's last name comes with its second process: the first one is gone soon.
+helper_pids() { pids smartintd; }
+no_helper() { [ -z "$(helper_pids)" ]; }

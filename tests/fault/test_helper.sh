@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# What becomes of a job on one node whose helper is killed, stopped, missing, dead at once, or of which there
+# are none or many; and whether the helper ends with the job. The data is right in all of them.
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+S=(-np 2 --mca pml smartint)
+
+helper_there() { until_true 5 there_is smartintd || complain "no helper was started"; }
+
+hit_helpers() {      # hit_helpers SIGNAL
+    local all
+    all=$(helper_pids)
+    [ -n "$all" ] || { complain "there was no helper to hit"; return; }
+    # shellcheck disable=SC2086
+    kill "-$1" $all
+    [ "$1" != KILL ] || until_true 3 no_helper || complain "the helper survived"
+}
+
+phase_job() {      # phase_job NAME WHEN SIGNAL LAUNCHER-ARGS...: signal the helpers before, during or after transfers
+    local name=$1 when=$2 signal=$3
+    shift 3
+    begin_phases "$name" 30 0.6 "$@"
+    reached ready
+    helper_there
+    [ "$when" != before ] || hit_helpers "$signal"
+    proceed begin
+    reached moving
+    [ "$when" != during ] || hit_helpers "$signal"
+    reached moved
+    [ "$when" != after ] || hit_helpers "$signal"
+    proceed go
+    end_job
+    expect_ok
+    # A stopped process cannot end. Once it goes on it has to.
+    [ "$signal" != STOP ] || hit_helpers CONT
+    verdict
+}
+
+for when in before during after; do
+    phase_job "killed-$when" $when KILL "${S[@]}"
+done
+phase_job killed-during-np4 during KILL -np 4 --mca pml smartint
+phase_job killed-during-2-helpers during KILL "${S[@]}" --mca smartint_helpers 2
+phase_job killed-during-network during KILL "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always
+phase_job stopped-before before STOP "${S[@]}"
+phase_job stopped-during during STOP "${S[@]}"
+phase_job terminated during TERM "${S[@]}"
+
+# ---- notices lost and forged
+
+program spin
+for how in "drop 100" "drop 50" "garbage 100" "garbage 30"; do
+    set -- $how
+    for np in 2 4; do
+        run_job "notices-$1-$2-np$np" 30 -np $np --mca pml smartint \
+            --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 1 2
+        expect_ok
+        expect_silence
+        verdict
+    done
+done
+run_job notices-drop-100-network 30 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+    --mca smartint_fault_drop_notices 100 "$PROGRAM" 1 2
+expect_ok
+expect_silence
+verdict
+
+# ---- no helper, no such helper, a bad one, many
+
+program self
+TITLE='smartint could not start the helper process'
+absent() {      # absent NAME PATH REASON-REGEX
+    run_job "$1" 30 "${S[@]}" --mca smartint_helper_path "$2" "$PROGRAM"
+    expect_ok
+    expect_message "$TITLE" "Host: +$(hostname)" "Program: +$2" "Reason: +$3" 'Remedy: '
+    verdict
+}
+absent helper-missing /nonexistent/smartintd 'No such file'
+: >"$WORK/not-executable"
+chmod 644 "$WORK/not-executable"
+absent helper-not-executable "$WORK/not-executable" 'Permission denied'
+absent helper-a-directory / 'denied|directory'
+printf 'not a program\n' >"$WORK/no-program"
+chmod 755 "$WORK/no-program"
+absent helper-no-program "$WORK/no-program" 'format'
+
+# One that ends at once. It costs no noticeable time, and somebody who counts on it is told.
+program spin
+run_job helper-dies-at-once 30 "${S[@]}" --mca smartint_helper_path /bin/false "$PROGRAM" 1 2
+expect_ok
+verdict
+run_job helper-dies-at-once-network 30 "${S[@]}" --mca smartint_helper_path /bin/false \
+    --mca smartint_network always "$PROGRAM" 1 2
+expect_ok
+expect_message "smartint" 'helper process' 'Program: +/bin/false' 'Remedy: '
+verdict
+
+run_job helpers-0 30 "${S[@]}" --mca smartint_helpers 0 --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 1 2
+expect_ok
+expect_silence
+verdict
+
+begin_phases helpers-0-none-runs 30 0.3 "${S[@]}" --mca smartint_helpers 0
+reached ready
+proceed begin
+reached moving
+no_helper || complain "a helper runs"
+proceed go
+end_job
+expect_ok
+expect_silence
+verdict
+
+begin_phases helpers-16 30 0.3 "${S[@]}" --mca smartint_helpers 16
+reached ready
+sixteen() { [ "$(helper_pids | wc -w)" -eq 16 ]; }
+until_true 5 sixteen || complain "$(helper_pids | wc -w) helpers run"
+proceed begin
+proceed go
+end_job
+expect_ok
+expect_silence
+verdict
+
+fault_done

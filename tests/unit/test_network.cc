@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_network.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <memory>
+
+#include "harness.h"
+
+namespace smartint {
+namespace {
+
+using message = std::vector<std::byte>;
+
+struct station {
+    network net;
+    std::deque<message> got;
+
+    static void take(void *self, const std::byte *m, std::uint32_t bytes) {
+        static_cast<station *>(self)->got.emplace_back(m, m + bytes);
+    }
+    int open(std::uint32_t message_bytes = 0, const char *transport = "tcp",
+             const char *device = "lo") {
+        network_config cfg;
+        cfg.transport = transport;
+        cfg.device = device;
+        cfg.message_bytes = message_bytes;
+        return net.open(cfg, take, this);
+    }
+};
+
+message expected(std::uint64_t word, const message &header, const message &payload) {
+    message m(8 + header.size() + payload.size());
+    std::memcpy(m.data(), &word, 8);
+    std::memcpy(m.data() + 8, header.data(), header.size());
+    std::memcpy(m.data() + 8 + header.size(), payload.data(), payload.size());
+    return m;
+}
+
+message pattern(std::size_t bytes, std::uint64_t seed) {
+    message m(bytes);
+    test::fill(m.data(), bytes, seed);
+    return m;
+}
+
+struct networks : testing::Test {
+    void SetUp() override {
+        ASSERT_EQ(0, a.open(size)) << a.net.why();
+        ASSERT_EQ(0, b.open(size)) << b.net.why();
+        to_b = a.net.connect(b.net.address().data(), b.net.address().size());
+        to_a = b.net.connect(a.net.address().data(), a.net.address().size());
+        ASSERT_NE(nullptr, to_b);
+        ASSERT_NE(nullptr, to_a);
+    }
+    void TearDown() override {
+        a.net.disconnect(to_b);
+        b.net.disconnect(to_a);
+    }
+    void turn() {
+        a.net.progress();
+        b.net.progress();
+    }
+    void send(station &from, void *connection, std::uint64_t word, const message &header,
+              const message &payload) {
+        test::wait_until("room in the transport", [&] {
+            turn();
+            const auto r = from.net.send(connection, word, header.data(),
+                                         static_cast<std::uint32_t>(header.size()),
+                                         payload.empty() ? nullptr : payload.data(),
+                                         static_cast<std::uint32_t>(payload.size()));
+            EXPECT_NE(network::result::broken, r);
+            return network::result::again != r;
+        });
+    }
+    void expect(station &at, const message &m) {
+        test::wait_until("the message", [&] {
+            turn();
+            return !at.got.empty();
+        });
+        if (!at.got.empty()) {
+            EXPECT_EQ(m.size(), at.got.front().size());
+            EXPECT_TRUE(m == at.got.front());
+            at.got.pop_front();
+        }
+    }
+
+    static constexpr std::uint32_t size = 66000;
+    station a, b;
+    void *to_b = nullptr;
+    void *to_a = nullptr;
+};
+
+TEST_F(networks, messages_of_all_sizes_arrive_whole_in_both_directions) {
+    ASSERT_GE(a.net.caps().max_message, size - 64);
+    const std::size_t most = a.net.caps().max_message - 8 - 12;
+    for (std::size_t bytes = 0; bytes <= most; bytes = bytes < 200 ? bytes + 1 : bytes * 5 / 4 + 13) {
+        const message header = pattern(12, bytes);
+        const message payload = pattern(bytes, bytes + 1);
+        send(a, to_b, bytes, header, payload);
+        expect(b, expected(bytes, header, payload));
+        send(b, to_a, bytes + 7, header, payload);
+        expect(a, expected(bytes + 7, header, payload));
+    }
+    const message payload = pattern(most, 5);
+    send(a, to_b, 1, pattern(12, 5), payload);
+    expect(b, expected(1, pattern(12, 5), payload));
+}
+
+TEST_F(networks, many_messages_keep_their_order) {
+    constexpr std::uint64_t many = 3000;
+    std::uint64_t next = 0;
+    for (std::uint64_t i = 0; i < many; ++i) {
+        send(a, to_b, i, {}, pattern(i % 700, i));
+        while (!b.got.empty()) {
+            EXPECT_TRUE(expected(next, {}, pattern(next % 700, next)) == b.got.front());
+            b.got.pop_front();
+            ++next;
+        }
+    }
+    while (next < many && !HasFailure()) {
+        expect(b, expected(next, {}, pattern(next % 700, next)));
+        ++next;
+    }
+}
+
+struct done_flag {
+    bool done = false;
+    bool ok = false;
+    static void set(void *arg, bool ok) {
+        static_cast<done_flag *>(arg)->done = true;
+        static_cast<done_flag *>(arg)->ok = ok;
+    }
+};
+
+TEST_F(networks, a_payload_is_sent_from_where_it_is) {
+    const std::uint32_t most = a.net.caps().max_in_place;
+    ASSERT_GT(most, 0U) << "tcp offers it";
+    // the header and the word count as well
+    for (const std::uint32_t bytes : {1U, 100U, 4096U, 30000U, std::min(most, size - 200)}) {
+        const message header = pattern(16, bytes);
+        const message payload = pattern(bytes, bytes);
+        network_completion c;
+        done_flag flag;
+        c.done = done_flag::set;
+        c.arg = &flag;
+        bool queued = false;
+        test::wait_until("room", [&] {
+            turn();
+            const auto r = a.net.send_in_place(to_b, 77, header.data(), 16, payload.data(), bytes, &c,
+                                               &queued);
+            EXPECT_NE(network::result::broken, r);
+            return network::result::again != r;
+        });
+        expect(b, expected(77, header, payload));
+        if (queued) {
+            test::wait_until("the completion", [&] {
+                turn();
+                return flag.done;
+            });
+            EXPECT_TRUE(flag.ok);
+        } else {
+            EXPECT_FALSE(flag.done) << "not called back where nothing was queued";
+        }
+    }
+}
+
+TEST_F(networks, in_place_a_header_that_is_too_long_is_refused) {
+    const message header(100);
+    const message payload(10);
+    network_completion c;
+    bool queued = true;
+    EXPECT_EQ(network::result::broken,
+              a.net.send_in_place(to_b, 1, header.data(), 100, payload.data(), 10, &c, &queued));
+}
+
+TEST_F(networks, malformed_addresses_are_refused) {
+    const auto &good = b.net.address();
+    EXPECT_EQ(nullptr, a.net.connect(nullptr, 0));
+    for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+        const message cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes));
+        EXPECT_EQ(nullptr, a.net.connect(cut.data(), cut.size())) << bytes;
+    }
+    for (std::size_t field = 0; field < 4; ++field) {
+        for (int delta : {1, 7, 128, 255}) {
+            message wrong = good;
+            wrong[field] = std::byte(static_cast<int>(wrong[field]) + delta);
+            EXPECT_EQ(nullptr, a.net.connect(wrong.data(), wrong.size())) << field;
+        }
+    }
+}
+
+TEST_F(networks, random_addresses_of_the_right_shape_never_crash_it) {
+    test::generator g(5);
+    for (int i = 0; i < 200; ++i) {
+        message wrong = b.net.address();
+        for (std::size_t k = 4; k < wrong.size(); ++k) {
+            wrong[k] = std::byte(g.below(256));
+        }
+        // the bytes after the head are the transport's own: it may refuse them now or when used
+        a.net.disconnect(a.net.connect(wrong.data(), wrong.size()));
+    }
+    send(a, to_b, 3, {}, pattern(10, 1));
+    expect(b, expected(3, {}, pattern(10, 1)));
+}
+
+TEST_F(networks, a_sleeper_is_woken_by_its_descriptor) {
+    if (!b.net.caps().event_fd) {
+        GTEST_SKIP();
+    }
+    send(a, to_b, 1, {}, pattern(10, 1)); // connects
+    expect(b, expected(1, {}, pattern(10, 1)));
+    test::wait_until("b may sleep", [&] {
+        while (0 != b.net.progress()) {
+        }
+        return b.net.arm();
+    });
+    EXPECT_TRUE(b.got.empty());
+    EXPECT_EQ(network::result::done, a.net.send(to_b, 2, nullptr, 0, nullptr, 0));
+    pollfd p{b.net.event_fd(), POLLIN, 0};
+    bool there = false;
+    test::wait_until("the descriptor", [&] {
+        a.net.progress();
+        there = 1 == poll(&p, 1, 10);
+        return there;
+    });
+    EXPECT_TRUE(there);
+    expect(b, expected(2, {}, {}));
+}
+
+TEST(network_openings, a_transport_nobody_has_is_refused_with_what_there_is) {
+    station s;
+    EXPECT_EQ(ENODEV, s.open(0, "carrier_pigeon"));
+    EXPECT_FALSE(s.net.is_open());
+    EXPECT_NE(std::string::npos, s.net.why().find("tcp/lo")) << s.net.why();
+    EXPECT_TRUE(s.net.address().empty());
+}
+
+TEST(network_openings, a_device_nobody_has_is_refused) {
+    station s;
+    EXPECT_EQ(ENODEV, s.open(0, "tcp", "eth4711"));
+    EXPECT_FALSE(s.net.why().empty());
+}
+
+TEST(network_openings, one_can_be_closed_and_opened_again) {
+    station s;
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(0, s.open());
+        EXPECT_TRUE(s.net.is_open());
+        s.net.close();
+        EXPECT_FALSE(s.net.is_open());
+        s.net.close();
+    }
+}
+
+TEST(network_openings, no_descriptor_is_left_open) {
+    {
+        station warm; // what UCX keeps for the process
+        ASSERT_EQ(0, warm.open());
+    }
+    const unsigned before = test::open_descriptors();
+    for (int i = 0; i < 3; ++i) {
+        station s;
+        ASSERT_EQ(0, s.open());
+    }
+    EXPECT_EQ(before, test::open_descriptors());
+}
+
+TEST(network_processes, two_processes_talk) {
+    struct meeting {
+        std::byte address[128];
+        std::atomic<std::size_t> bytes;
+        std::atomic<bool> over;
+    };
+    test::shared_object<meeting> m;
+    test::child c([&] {
+        station s;
+        ASSERT_EQ(0, s.open());
+        std::memcpy(m->address, s.net.address().data(), s.net.address().size());
+        m->bytes = s.net.address().size();
+        test::wait_until("500 messages", [&] {
+            s.net.progress();
+            return 500 == s.got.size();
+        });
+        for (std::size_t i = 0; i < s.got.size(); ++i) {
+            EXPECT_TRUE(expected(i, {}, pattern(i, i)) == s.got[i]);
+        }
+        m->over = true;
+    });
+    test::wait_until("the address", [&] { return 0 != m->bytes; });
+    station s;
+    ASSERT_EQ(0, s.open());
+    void *to = s.net.connect(m->address, m->bytes);
+    ASSERT_NE(nullptr, to);
+    for (std::size_t i = 0; i < 500; ++i) {
+        const message payload = pattern(i, i);
+        test::wait_until("room", [&] {
+            s.net.progress();
+            return network::result::again !=
+                   s.net.send(to, i, nullptr, 0, payload.data(), static_cast<std::uint32_t>(i));
+        });
+    }
+    test::wait_until("the other side", [&] {
+        s.net.progress();
+        return m->over.load();
+    });
+    s.net.disconnect(to);
+    EXPECT_EQ(0, c.join());
+}
+
+} // namespace
+} // namespace smartint
