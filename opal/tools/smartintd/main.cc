@@ -3,6 +3,7 @@
 //
 // smartintd: started by the first smartint rank of a node, never by hand. Descriptor 3 is
 // the node's board; ends with the last rank.
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -22,17 +23,29 @@ int main(int argc, char **argv) {
                      problem.c_str());
         return 2;
     }
-    // Second fork: the rank collects its child at once, and we belong to init.
+    // Second fork: the rank collects its child, which tells by its status whether we started,
+    // and we belong to init.
+    int said[2];
+    if (0 != pipe2(said, O_CLOEXEC)) {
+        return 1;
+    }
     const pid_t child = fork();
     if (0 != child) {
-        _exit(child < 0 ? 1 : 0);
+        char ok = 0;
+        close(said[1]);
+        _exit(child > 0 && 1 == read(said[0], &ok, 1) ? 0 : 1);
     }
+    close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
     smartint::daemon::core helper(o);
     if (!helper.start(smartint::helper_board_fd)) {
         std::fprintf(stderr, "smartintd: %s\n", helper.why().c_str());
         return 1;
     }
+    if (1 != write(said[1], "+", 1)) {
+        return 1; // the rank is gone already
+    }
+    close(said[1]);
     helper.run();
     return 0;
 }

@@ -38,7 +38,7 @@ core::~core() {
             ::close(fd);
         }
     }
-    if (!unlinked_ && !options_.board.empty()) {
+    if (started_ && !unlinked_ && !options_.board.empty()) {
         ::unlink(options_.board.c_str());
     }
 }
@@ -89,6 +89,9 @@ bool core::start(int board_fd) {
     }
     l.pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
     l.doorbell_fd.store(doorbell_, std::memory_order_relaxed);
+    l.start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())),
+                       std::memory_order_relaxed);
+    started_ = true;
     l.state.store(layout::helper_sleeping, std::memory_order_release); // H4, pairs with H3
     return true;
 }
@@ -154,7 +157,7 @@ unsigned core::scan() {
             woken_[i] = false;
             continue;
         }
-        if (!woken_[i] && !board_slot(&s).inside() && waker_.wake(i, s)) {
+        if (!woken_[i] && !board_slot(&s).active() && waker_.wake(i, s)) {
             woken_[i] = true;
             line().wakes.fetch_add(1, std::memory_order_relaxed);
             ++wakes;
@@ -226,7 +229,6 @@ void core::run() {
         // With a unit of our own and somebody waiting, look again for a while; else sleep.
         const bool polls = unit_ >= 0 && options_.poll_us > 0 && anything_armed();
         if (polls) {
-            line().state.store(layout::helper_polling, std::memory_order_release);
             if (scan() > 0) {
                 last_event = clock::now();
             }
@@ -235,6 +237,7 @@ void core::run() {
             }
         }
         sleep();
+        line().state.store(layout::helper_polling, std::memory_order_release); // awake: no bell
         if (0 == alive_) {
             break; // the job is over on this node, however it ended
         }

@@ -55,6 +55,7 @@ private:
     std::vector<bool> woken_; // this rank's `wanted` was acted upon
     unsigned alive_ = 0;
     unsigned seen_ = 0; // ranks that have attached
+    bool started_ = false;
     bool unlinked_ = false;
     std::atomic<bool> stop_{false};
 };

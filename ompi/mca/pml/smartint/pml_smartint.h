@@ -86,9 +86,8 @@ void unhook_waits();
 
 // Spin until done() holds. Inside the gate; opal_progress now and then, for everybody else's
 // callbacks and for yielding the processor where ranks are oversubscribed.
-template <class F> inline void wait_until(F done) {
+template <class F> inline void spin_until(F done) {
     engine &e = engine::instance();
-    e.begin_wait();
     while (!done()) {
         for (int i = 0; i < 32 && !done(); ++i) {
             e.progress();
@@ -97,6 +96,17 @@ template <class F> inline void wait_until(F done) {
             opal_progress();
         }
     }
+}
+
+// A blocking call: begin() starts it in the engine, done() tells its end. All of it is a
+// wait, so that nobody takes the step between the two for going away to compute.
+template <class B, class F> inline void block(B begin, F done) {
+    engine &e = engine::instance();
+    e.begin_wait();
+    e.enter();
+    begin(e);
+    e.leave();
+    spin_until(done);
     e.end_wait();
 }
 

@@ -17,13 +17,16 @@ extern "C" {
 namespace smartint::pml {
 namespace {
 
+bool chosen = false;
 unsigned priority = 5; // below ob1's: the user's --mca pml smartint is what chooses us
 
 extern "C" {
 int pml_smartint_register() noexcept;
 int pml_smartint_open() noexcept { return OMPI_SUCCESS; }
 int pml_smartint_close() noexcept {
-    glue_stop();
+    if (chosen) { // else the engine, if it runs, is the btl's
+        glue_stop();
+    }
     return OMPI_SUCCESS;
 }
 mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_threads,
@@ -140,6 +143,7 @@ mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_thread
         return nullptr;
     }
     mca_pml_base_bsend_init(mpi_threads);
+    chosen = true;
     *priority_out = static_cast<int>(priority);
     return &the_module;
 }

@@ -33,8 +33,7 @@ unexpected *look(int src, int tag, ompi_communicator_t *comm, bool take,
     return u;
 }
 
-ompi_message_t *wrap(unexpected *u, ompi_communicator_t *comm) {
-    ompi_message_t *m = ompi_message_alloc();
+ompi_message_t *fill(ompi_message_t *m, unexpected *u, ompi_communicator_t *comm) {
     m->comm = comm;
     m->req_ptr = u;
     m->peer = u->key.source;
@@ -57,27 +56,37 @@ int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matche
 
 int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm,
                        ompi_status_public_t *status) noexcept {
-    wait_until([&] { return nullptr != look(src, tag, comm, false, status); });
+    block([](engine &) {}, [&] { return nullptr != look(src, tag, comm, false, status); });
     return OMPI_SUCCESS;
 }
 
 int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
                          ompi_message_t **message, ompi_status_public_t *status) noexcept {
+    ompi_message_t *m = ompi_message_alloc(); // first: a message taken must not be lost
+    if (nullptr == m) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     unexpected *u = look(src, tag, comm, true, status);
     *matched = nullptr != u;
     if (nullptr == u) {
+        ompi_message_return(m);
         opal_progress();
         return OMPI_SUCCESS;
     }
-    *message = wrap(u, comm);
+    *message = fill(m, u, comm);
     return OMPI_SUCCESS;
 }
 
 int pml_smartint_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
                         ompi_status_public_t *status) noexcept {
     unexpected *u = nullptr;
-    wait_until([&] { return nullptr != u || nullptr != (u = look(src, tag, comm, true, status)); });
-    *message = wrap(u, comm);
+    ompi_message_t *m = ompi_message_alloc();
+    if (nullptr == m) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    block([](engine &) {},
+          [&] { return nullptr != u || nullptr != (u = look(src, tag, comm, true, status)); });
+    *message = fill(m, u, comm);
     return OMPI_SUCCESS;
 }
 

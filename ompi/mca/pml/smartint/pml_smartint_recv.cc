@@ -82,11 +82,8 @@ int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, i
     set_selection(&op, comm, src, tag);
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    engine &e = engine::instance();
-    e.enter();
-    e.receive(&op);
-    e.leave();
-    wait_until([&] { return op_state::done == op.seen_state(); });
+    block([&](engine &e) { e.receive(&op); },
+          [&] { return op_state::done == op.seen_state(); });
     return fill_status(op, status);
 }
 
@@ -124,11 +121,8 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     *message = MPI_MESSAGE_NULL;
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    engine &e = engine::instance();
-    e.enter();
-    e.receive_matched(&op, u);
-    e.leave();
-    wait_until([&] { return op_state::done == op.seen_state(); });
+    block([&](engine &e) { e.receive_matched(&op, u); },
+          [&] { return op_state::done == op.seen_state(); });
     return fill_status(op, status);
 }
 

@@ -194,11 +194,8 @@ int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datat
     set_route(&op, comm, ep, tag, MCA_PML_BASE_SEND_SYNCHRONOUS == mode);
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    engine &e = engine::instance();
-    e.enter();
-    e.send(&op);
-    e.leave();
-    wait_until([&] { return op_state::done == op.seen_state(); });
+    block([&](engine &e) { e.send(&op); },
+          [&] { return op_state::done == op.seen_state(); });
     return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
 }
 

@@ -74,7 +74,14 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     if (OPAL_SUCCESS != rc) {
         return nullptr;
     }
-    engine::instance().hooks().active_message = on_message;
+    engine_hooks &hooks = engine::instance().hooks();
+    hooks.active_message = on_message;
+    if (nullptr == hooks.fatal) { // the pml's ends the job by Open MPI's own means
+        hooks.fatal = [](const char *what) {
+            opal_output(0, "smartint: %s", what);
+            std::abort();
+        };
+    }
     // pml/smartint registers the engine's progress itself; for others it is ours.
     mca_btl_smartint_component.btl_progress =
         glue_named("pml") ? nullptr : btl_smartint_progress;

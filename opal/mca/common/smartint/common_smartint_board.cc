@@ -98,19 +98,19 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     ++armed_count_;
     slot_->control.armed.store(used_, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
-    std::uint32_t seq = 0;
-    if (live_notice(p, &seq)) { // B3
+    std::uint64_t source_seq = 0;
+    if (live_notice(p, &source_seq)) { // B3
         // a poster may be doing the same: the exchange lets one of us have it
         if (r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
                                             std::memory_order_acq_rel)) {
-            r.match_seq.store(seq, std::memory_order_relaxed);
+            r.match_seq.store(source_seq, std::memory_order_relaxed);
         }
         *matched = true;
     }
     return i;
 }
 
-bool board_owner::live_notice(const key_pattern &p, std::uint32_t *seq) {
+bool board_owner::live_notice(const key_pattern &p, std::uint64_t *source_seq) {
     const std::uint64_t end = slot_->control.notices_posted.load(std::memory_order_acquire);
     std::uint64_t from = end > notice_entries ? end - notice_entries : 0;
     if (scan_from_ > from) {
@@ -136,7 +136,7 @@ bool board_owner::live_notice(const key_pattern &p, std::uint32_t *seq) {
         }
         all_dead = false;
         if (matches(k, p)) {
-            *seq = static_cast<std::uint32_t>(ss);
+            *source_seq = ss;
             return true;
         }
     }
@@ -167,6 +167,17 @@ bool board_owner::is_matched(int index) const {
            (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
 }
 
+void board_owner::settle(std::uint32_t source, std::uint32_t seq) {
+    for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
+        const int i = __builtin_ctzll(left);
+        request_entry &r = slot_->requests[i];
+        if (is_matched(i) &&
+            pack_source(source, seq) == r.match_seq.load(std::memory_order_relaxed)) {
+            r.state.store(++generation_ << 2 | request_armed, std::memory_order_release);
+        }
+    }
+}
+
 bool board_owner::any_matched() const {
     for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
         if (is_matched(__builtin_ctzll(left))) {
@@ -189,7 +200,9 @@ bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const ke
                 std::uint32_t source, std::uint32_t seq) {
     std::uint64_t ticket = q.posted.load(std::memory_order_relaxed);
     do {
-        if (ticket - q.taken.load(std::memory_order_acquire) >= relay_entries) {
+        // signed: a ticket that others have passed meanwhile fails at the exchange, not here
+        if (static_cast<std::int64_t>(ticket - q.taken.load(std::memory_order_acquire)) >=
+            static_cast<std::int64_t>(relay_entries)) {
             return false;
         }
     } while (!q.posted.compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed));

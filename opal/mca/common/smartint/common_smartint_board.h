@@ -35,7 +35,11 @@ public:
     // of such notices to this rank; both only serve to drop what was handled already.
     outcome post(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
-    // Anyone who wants to know whether the rank can be left alone.
+    // Somebody makes this rank's progress: it can be left alone.
+    bool active() const {
+        return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire);
+    }
+    // The application itself is in MPI: it has time.
     bool inside() const {
         return layout::rank_inside == slot_->control.progress.load(std::memory_order_acquire);
     }
@@ -64,6 +68,9 @@ public:
     bool is_matched(int index) const;
     std::uint32_t match_seq(int index) const;
     bool any_matched() const;
+    // The message a notice announced is here: requests it matched, of others that wait for
+    // the same key, are armed again.
+    void settle(std::uint32_t source, std::uint32_t seq);
     unsigned armed_count() const { return armed_count_; }
 
     void publish_seen(std::uint32_t source, std::uint32_t seq);
@@ -75,11 +82,14 @@ public:
         std::atomic_thread_fence(std::memory_order_seq_cst); // B10, pairs with B8
         return 0 != slot_->control.wanted.load(std::memory_order_acquire); // B11
     }
-    void clear_wanted() { slot_->control.wanted.store(0, std::memory_order_release); }
+    // A read-modify-write: a match between a look and a plain store would be lost.
+    bool take_wanted() {
+        return 0 != slot_->control.wanted.exchange(0, std::memory_order_acq_rel);
+    }
     bool wanted() const { return 0 != slot_->control.wanted.load(std::memory_order_acquire); }
 
 private:
-    bool live_notice(const key_pattern &p, std::uint32_t *seq);
+    bool live_notice(const key_pattern &p, std::uint64_t *source_seq);
 
     layout::slot *slot_ = nullptr;
     std::uint64_t used_ = 0;       // private mirror of control.armed

@@ -196,6 +196,10 @@ void engine::stop() {
     }
     board_ = board_owner{};
     segment_.close();
+    if (helper_pidfd_ >= 0) {
+        ::close(helper_pidfd_);
+    }
+    helper_pidfd_ = -1;
     if (wake_fd_ >= 0) {
         ::close(wake_fd_);
         wake_fd_ = -1;

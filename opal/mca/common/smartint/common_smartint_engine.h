@@ -256,7 +256,8 @@ private:
     void check_matched();
     bool chance(std::uint32_t percent);
     void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
-    void ring_helper();
+    void ring_helper(unsigned index);
+    void check_helper();
     void ring_self();
 
     // messages
@@ -351,6 +352,7 @@ private:
     bool started_ = false;
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
+    const char *fatal_ = nullptr; // told by the application thread, whoever found it
     // Inside the transport's callback. No connection is made there: tcp merges a new one with
     // the peer's, which may be the very one whose message is being handled.
     bool in_network_ = false;
@@ -375,7 +377,8 @@ private:
     unsigned overflowed_ = 0;
     std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
     std::atomic<bool> self_rang_{false};
-    int doorbell_[layout::max_helpers];
+    int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
+    int helper_pidfd_ = -1;             // of the first helper, for the leader
 
     network network_;
     unsigned network_tick_ = 0;
@@ -394,7 +397,8 @@ private:
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
     copy_job *copies_ = nullptr;     // open direct copies
-    unsigned own_copies_ = 0;        // of them, those not left to the peer
+    std::uint32_t copy_generation_ = 0;
+    unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
     // what the interrupt thread may work on outside the gate, set by look()

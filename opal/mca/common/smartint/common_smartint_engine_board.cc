@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // The engine and the board: arming, notices, entering and leaving.
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -34,6 +37,14 @@ void engine::arm_request(const key_pattern &p, int *index) {
         stats_.add(stat::requests_matched);
         matched_hint_ = true;
     }
+    // A helper with a processing unit of its own watches while requests are posted.
+    const std::uint32_t helpers = std::min(params_.helpers, layout::max_helpers);
+    if (1 == board_.armed_count() && 0 != helpers) {
+        const unsigned mine = me_.slot % helpers;
+        if (segment_.helper(mine).cpu.load(std::memory_order_relaxed) >= 0) {
+            ring_helper(mine);
+        }
+    }
 }
 
 void engine::disarm_request(int *index) {
@@ -53,8 +64,7 @@ void engine::disarm_request(int *index) {
 
 // Somebody matched one of our requests: remember it, the pass that follows looks for it.
 void engine::check_matched() {
-    if (board_.attached() && board_.wanted()) {
-        board_.clear_wanted();
+    if (board_.attached() && board_.wanted() && board_.take_wanted()) {
         stats_.add(stat::requests_matched);
         matched_hint_ = true;
     }
@@ -92,7 +102,7 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
             if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot,
                            what, source, sequence)) {
                 stats_.add(stat::notices_relayed);
-                ring_helper();
+                ring_helper(0);
             } else {
                 stats_.add(stat::notices_dropped);
             }
@@ -100,30 +110,54 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
     }
 }
 
-// The first helper relays. A system call only where it sleeps.
-void engine::ring_helper() {
-    layout::helper_line &h = segment_.helper(0);
+// A system call only where it sleeps.
+void engine::ring_helper(unsigned index) {
+    layout::helper_line &h = segment_.helper(index);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
     const std::uint32_t state = h.state.load(std::memory_order_acquire);
-    if (layout::helper_sleeping != state || -2 == doorbell_[0]) {
+    int &doorbell = doorbell_[index];
+    if (layout::helper_sleeping != state || -2 == doorbell) {
         return;
     }
-    if (doorbell_[0] < 0) {
+    if (doorbell < 0) {
         const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-        const int fd = take_descriptor(pid, process_start_time(pid),
+        const int fd = take_descriptor(pid, h.start_time.load(std::memory_order_relaxed),
                                        h.doorbell_fd.load(std::memory_order_relaxed));
         if (fd < 0) {
-            doorbell_[0] = -2;
-            if (-ESRCH == fd) {
-                tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
-            } else {
+            doorbell = -2;
+            if (-ESRCH != fd) {
                 tell(topic::no_wake, "pidfd_getfd", std::strerror(-fd));
             }
             return;
         }
-        doorbell_[0] = fd;
+        doorbell = fd;
     }
-    ring_eventfd(doorbell_[0]);
+    ring_eventfd(doorbell);
+}
+
+// The leader looks now and then whether the relaying helper lives, and says so once if not.
+void engine::check_helper() {
+    if (!segment_.mapped() || 0 != me_.slot || -2 == helper_pidfd_) {
+        return;
+    }
+    layout::helper_line &h = segment_.helper(0);
+    const std::uint32_t state = h.state.load(std::memory_order_acquire);
+    if (layout::helper_absent == state || layout::helper_starting == state) {
+        return;
+    }
+    const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+    if (-1 == helper_pidfd_) {
+        helper_pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    }
+    pollfd p{helper_pidfd_, POLLIN, 0};
+    if (helper_pidfd_ < 0 || 1 == poll(&p, 1, 0)) {
+        if (helper_pidfd_ >= 0) {
+            ::close(helper_pidfd_);
+        }
+        helper_pidfd_ = -2;
+        h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
+        tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
+    }
 }
 
 void engine::ring_self() {
@@ -137,11 +171,17 @@ void engine::publish_inside() {
     }
 }
 
-void engine::thread_begins() { publish_inside(); }
+void engine::thread_begins() {
+    if (board_.attached() && 0 == waiting_.load(std::memory_order_relaxed)) {
+        board_.set_progress(layout::rank_thread);
+    }
+}
 
 void engine::thread_ends() {
     if (board_.attached()) {
-        board_.set_progress(layout::rank_outside);
+        // other application threads may sit in waits (MPI_THREAD_MULTIPLE)
+        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed) ? layout::rank_inside
+                                                                          : layout::rank_outside);
     }
 }
 
@@ -155,22 +195,21 @@ __attribute__((noinline)) void engine::leave_slow() {
         gate_.leave();
         return;
     }
-    bool matched = matched_hint_;
-    matched_hint_ = false; // the thread will look
+    bool matched = false; // a request is, and its message has not come
+    bool fresh = false;   // and the thread may not know
     const bool transfers = 0 != in_flight_ || 0 != own_copies_ || !pending_.empty();
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
     } else {
-        if (matched) {
-            matched = board_.any_matched();
-        }
+        matched_hint_ = matched_hint_ && board_.any_matched();
+        matched = matched_hint_;
         board_.set_progress(layout::rank_outside);
         gate_.leave();
-        matched = board_.wanted_after_leave() || matched; // its fence is P2 too
+        fresh = board_.wanted_after_leave(); // its fence is P2 too
     }
     const bool parked = 0 != parked_.load(std::memory_order_relaxed);
-    if (strategy_->leave(matched, transfers, parked)) {
+    if (strategy_->leave(fresh, matched || transfers, parked)) {
         ring_self();
     }
 }

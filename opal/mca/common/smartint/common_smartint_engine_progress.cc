@@ -26,10 +26,15 @@ int engine::progress() {
     }
     const unsigned events = pass(false);
     finish_operations();
+    if (__builtin_expect(nullptr != fatal_, 0) && nullptr != hooks_.fatal) {
+        flush_reports();
+        hooks_.fatal(fatal_);
+    }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
         if (leader_) {
             unlink_when_complete();
         }
+        check_helper();
         if (reports_pending()) {
             flush_reports();
         }
@@ -97,9 +102,7 @@ unsigned engine::poll_ring() {
         if (ring_consumer::result::broken == r) {
             ring_broken_ = true;
             tell(topic::broken_ring, "", "a record in this rank's ring has an impossible length");
-            if (nullptr != hooks_.fatal) {
-                hooks_.fatal("the message ring of this rank is damaged");
-            }
+            fatal_ = "the message ring of this rank is damaged";
             break;
         }
         const std::uint16_t source = ring_word::source(word);
@@ -172,7 +175,7 @@ engine::thread_view engine::look() {
     v.matched = board_.attached() && board_.any_matched();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
-        if (job->left_to_peer) {
+        if (job->waiter_only) {
             continue;
         }
         const std::uint64_t next = job->next->load(std::memory_order_relaxed);

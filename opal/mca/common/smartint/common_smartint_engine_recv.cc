@@ -192,9 +192,7 @@ void engine::keep_unexpected(endpoint *from, std::uint8_t type, const match_key 
                              std::uint32_t bytes) {
     unexpected *u = matcher_.allocate(bytes);
     if (nullptr == u) {
-        if (nullptr != hooks_.fatal) {
-            hooks_.fatal("no memory for an unexpected message");
-        }
+        fatal_ = "no memory for an unexpected message";
         return;
     }
     u->key = k;
@@ -232,6 +230,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     }
     if (board_.attached()) {
         board_.publish_seen(static_cast<std::uint32_t>(from->name), r.sequence);
+        board_.settle(static_cast<std::uint32_t>(from->name), r.sequence);
     }
     const match_key k{r.m.context, r.m.source, r.m.tag};
     recv_op *op = matcher_.arrive(k);
@@ -290,8 +289,9 @@ void engine::complete(recv_op *op) {
         op->id = 0;
     }
     untrack(op);
-    op->state = op_state::done;
-    if (op->blocking) {
+    const bool blocking = op->blocking;
+    op->finish(); // a blocking operation is its caller's from here on
+    if (blocking) {
         return;
     }
     op->done_link = nullptr;

@@ -71,7 +71,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
              (!waits || op->received >= share_from))) {
             stats_.add(stat::pushes_requested);
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
-            op->job.left_to_peer = !waits;
+            op->job.waiter_only = op->job.waiter_only || !waits;
             if (op->received < share_from || !share_copy(op->job)) {
                 op->job.receive = nullptr; // the sender's alone
             } else {
@@ -437,13 +437,14 @@ void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint
     job.length = length;
     job.pid = ep->pid;
     job.write = write;
-    job.left_to_peer = false;
+    job.waiter_only = nullptr != job.receive ? job.receive->blocking : job.send->blocking;
     job.entry = -1;
     job.error.store(0, std::memory_order_relaxed);
     job.by_thread.store(false, std::memory_order_relaxed);
     job.next = &job.own_next;
     job.done = &job.own_done;
-    job.generation = (job.generation + 1) & copy_job::generation_mask;
+    copy_generation_ = (copy_generation_ + 1) & copy_job::generation_mask;
+    job.generation = copy_generation_; // of all jobs together: memory is used again
     job.own_done.store(0, std::memory_order_relaxed);
     job.own_next.store(static_cast<std::uint64_t>(job.generation) << copy_job::generation_shift,
                        std::memory_order_release); // J1
@@ -489,7 +490,7 @@ void engine::list(copy_job *job) {
     job->link = copies_;
     copies_ = job;
     job->listed = true;
-    own_copies_ += job->left_to_peer ? 0 : 1;
+    own_copies_ += job->waiter_only ? 0 : 1;
 }
 
 int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
@@ -585,7 +586,7 @@ void engine::unlist(copy_job *job) {
         if (*p == job) {
             *p = job->link;
             job->listed = false;
-            own_copies_ -= job->left_to_peer ? 0 : 1;
+            own_copies_ -= job->waiter_only ? 0 : 1;
             break;
         }
     }
@@ -679,12 +680,14 @@ void engine::fail_peer_operations(endpoint *ep) {
     }
     receives_.each([&](recv_op *op) {
         if (op->peer == ep && op_state::moving == op->state) {
+            std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
             op->failed = true;
             complete(op);
         }
     });
     sends_.each([&](send_op *op) {
-        if (op->peer == ep && op_state::rts_sent == op->state) {
+        if (op->peer == ep &&
+            (op_state::rts_sent == op->state || op_state::queued == op->state)) {
             op->failed = true;
             complete(op);
         }

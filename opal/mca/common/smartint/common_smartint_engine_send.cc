@@ -168,7 +168,12 @@ void engine::send(send_op *op) {
             data = scratch_.data();
         }
         if (!op->synchronous) {
-            send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op);
+            if (sent::broken ==
+                    send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op) &&
+                op_state::done != op->state) {
+                op->failed = true; // no list has it yet: lose() could not
+                complete(op);
+            }
             return;
         }
         op->id = sends_.add(op);
@@ -203,7 +208,8 @@ void engine::send(send_op *op) {
     track(op);
     // Who must push waits for the CTS: the sender's interrupt request. A reading receiver
     // needs nothing from this side.
-    const bool pushes = route::network == ep->way || rendezvous_kind::automatic != rendezvous_;
+    const bool pushes = route::network == ep->way || !ep->direct ||
+                        rendezvous_kind::write == rendezvous_;
     if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
         arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }
@@ -286,8 +292,9 @@ void engine::complete(send_op *op) {
         op->id = 0;
     }
     untrack(op);
-    op->state = op_state::done;
-    if (op->blocking) {
+    const bool blocking = op->blocking;
+    op->finish(); // a blocking operation is its caller's from here on
+    if (blocking) {
         return;
     }
     op->done_link = nullptr;

@@ -35,15 +35,14 @@ int child(void *arg) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    // Whoever holds the job's stdout keeps mpirun waiting.
+    // Whoever holds the job's stdout keeps mpirun waiting. The board's descriptor first goes
+    // where the others cannot overwrite it.
+    const int board = fcntl(l->board_fd, F_DUPFD, helper_board_fd + 1);
     const int null = open("/dev/null", O_RDWR);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-        dup2(l->board_fd, helper_board_fd) < 0) {
+    if (board < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+        dup2(board, helper_board_fd) < 0) {
         l->error = errno;
         _exit(127);
-    }
-    if (l->board_fd == helper_board_fd) {
-        fcntl(helper_board_fd, F_SETFD, 0);
     }
     syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0);
     execve(l->program, l->argv, l->envp);
@@ -102,7 +101,7 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
             const auto *a = reinterpret_cast<const std::byte *>(h.address);
             return {a, a + bytes};
         }
-        if (layout::helper_starting != state || waited >= milliseconds) {
+        if (layout::helper_starting != state || waited >= milliseconds || reap()) {
             return {};
         }
         const timespec t{0, 1000000};
@@ -110,16 +109,20 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
     }
 }
 
-void helper_client::reap() {
+bool helper_client::reap() {
+    bool failed = false;
     for (std::size_t i = 0; i < children_.size();) {
         int status = 0;
-        if (children_[i] == waitpid(children_[i], &status, __WALL | WNOHANG) || ECHILD == errno) {
+        const int rc = waitpid(children_[i], &status, __WALL | WNOHANG);
+        if (0 != rc && (children_[i] == rc || ECHILD == errno)) {
+            failed = failed || (rc > 0 && 0 != status);
             children_[i] = children_.back();
             children_.pop_back();
         } else {
             ++i;
         }
     }
+    return failed;
 }
 
 } // namespace smartint

@@ -22,9 +22,10 @@ public:
     // descriptor of ours but the board's, and never raises SIGCHLD here. 0 or an errno.
     int start(const segment &board, const params &p, unsigned index, const std::string &program);
     // The helper's network address, waiting at most `milliseconds` for it; empty: none.
-    static std::vector<std::byte> address(const segment &board, unsigned milliseconds);
-    // Collect the intermediate child; safe to repeat.
-    void reap();
+    // Empty at once where the helper has said that it can't start.
+    std::vector<std::byte> address(const segment &board, unsigned milliseconds);
+    // Collect the intermediate children; safe to repeat. True: one said that it can't start.
+    bool reap();
 
 private:
     std::vector<int> children_; // the first of the two forks: gone as soon as it has forked

@@ -19,8 +19,6 @@ enum class key_kind : std::uint8_t {
     cts = 2, // the receiver answered a sender that must push
 };
 
-inline constexpr std::uint64_t kind_mask = 0xffULL << 56;
-
 struct key_pattern {
     key value;
     key mask;
@@ -39,18 +37,15 @@ constexpr key make_cts_key(std::uint64_t operation) {
 
 constexpr key_pattern rts_pattern(std::uint32_t context, std::int32_t source, std::int32_t tag,
                                   bool any_source, bool any_tag) {
-    const key mask{~0ULL, (any_source ? 0 : 0xffffffffULL << 32) | (any_tag ? 0 : 0xffffffffULL)};
-    key value = make_rts_key(context, source, tag);
+    // any tag: any that is not negative, as the matching has it
+    const key mask{~0ULL,
+                   (any_source ? 0 : 0xffffffffULL << 32) | (any_tag ? 0x80000000ULL : 0xffffffffULL)};
+    key value = make_rts_key(context, source, any_tag ? 0 : tag);
     value.lo &= mask.lo;
     return {value, mask};
 }
 
 constexpr key_pattern exact_pattern(key k) { return {k, {~0ULL, ~0ULL}}; }
-
-// Any notice of a kind: stands in when the request table is full.
-constexpr key_pattern kind_pattern(key_kind kind) {
-    return {{static_cast<std::uint64_t>(kind) << 56, 0}, {kind_mask, 0}};
-}
 
 constexpr bool matches(const key &notice, const key_pattern &request) {
     return (notice.hi & request.mask.hi) == request.value.hi &&

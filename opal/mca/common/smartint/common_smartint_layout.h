@@ -86,13 +86,19 @@ struct alignas(line) helper_line {
     // line 2 and 3: where other nodes' helpers reach this one
     std::uint8_t address[node_address_bytes];
     shared<std::int32_t> cpu; // the processing unit it is bound to, -1 if it has none of its own
-    std::uint32_t pad[7];
+    std::uint32_t pad1;
+    shared<std::uint64_t> start_time; // of the process: a recycled pid is not rung
+    std::uint32_t pad2[4];
 };
 static_assert(sizeof(helper_line) == 3 * line);
 
 inline constexpr std::uint32_t max_helpers = 16;
 
-enum rank_state : std::uint32_t { rank_outside = 0, rank_inside = 1 };
+enum rank_state : std::uint32_t {
+    rank_outside = 0, // computes, nobody looks: wake it
+    rank_inside = 1,  // the application is in the engine or waits
+    rank_thread = 2,  // it computes, and its interrupt thread is at work
+};
 
 // A rank's own words. Who writes what stands at each line.
 struct alignas(line) slot_control {
@@ -181,7 +187,7 @@ static_assert(sizeof(node_entry) == 2 * line);
 
 // A notice on its way to another node. Ranks produce, the helper consumes.
 struct relay_entry {
-    shared<std::uint64_t> stamp; // as notice_entry
+    shared<std::uint64_t> stamp; // ticket + 1 when whole
     shared<std::uint64_t> target; // node index << 32 | slot on that node
     shared<std::uint64_t> key_hi, key_lo;
     shared<std::uint64_t> source_seq;

@@ -179,6 +179,12 @@ job_shape learn_job() {
     return j;
 }
 
+void look_after_helpers() {
+    if (state().helpers.reap()) {
+        tell(topic::no_helper, "smartintd", "it could not start");
+    }
+}
+
 // The leader's work: board, then helpers. What fails costs shared memory or overlap.
 void lead(const params &p, const job_shape &j, bool network) {
     engine &e = engine::instance();
@@ -207,12 +213,15 @@ void lead(const params &p, const job_shape &j, bool network) {
         }
     }
     if (network && count > 0) {
-        const auto address = helper_client::address(board, helper_wait_ms);
+        const auto address = state().helpers.address(board, helper_wait_ms);
+        if (address.empty()) {
+            tell(topic::no_helper, program.c_str(), "it could not start");
+        }
         state().mine.helper_bytes = static_cast<std::uint32_t>(address.size());
         std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), address.size(),
                     state().mine.helper);
     }
-    state().helpers.reap();
+    look_after_helpers();
     board.close_fd();
 }
 
@@ -315,7 +324,7 @@ int glue_start(bool enable_threads) {
         static_cast<std::uint32_t>(std::min(address.size(), sizeof(s.mine.address)));
     std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), s.mine.address_bytes,
                 s.mine.address);
-    e.hooks().chores = [] { state().helpers.reap(); };
+    e.hooks().chores = look_after_helpers;
     s.started = true;
     flush_reports();
     return OPAL_SUCCESS;

@@ -256,9 +256,12 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     }
     // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
     // nothing in the middle of one, and the process crashes at the next: messages instead.
-    caps_.write = cfg.allow_write && "tcp" != n->transport &&
+    uct_md_attr_t md{};
+    const bool registers = UCS_OK != uct_md_query(n->md, &md) ||
+                           0 != (md.cap.flags & UCT_MD_FLAG_NEED_MEMH);
+    caps_.write = cfg.allow_write && "tcp" != n->transport && !registers &&
                   0 != (n->attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
-    if (0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n->attr.cap.am.max_hdr >= 64) {
+    if (!registers && 0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n->attr.cap.am.max_hdr >= 64) {
         caps_.max_in_place = static_cast<std::uint32_t>(
             n->attr.cap.am.max_zcopy > 64 ? n->attr.cap.am.max_zcopy - 64 : 0);
     }

@@ -40,7 +40,9 @@ struct copy_job {
     std::uint32_t pid = 0;
     std::uint32_t generation = 0;
     bool write = false;
-    bool left_to_peer = false; // the other side idles: this one helps only when it waits
+    // Not for the interrupt thread: the other side idles and moves it, or the operation is a
+    // blocking one, whose memory ends with the call. The application moves it when it waits.
+    bool waiter_only = false;
     int entry = -1;            // of the receiver's shared copies, -1: the words below
     std::atomic<std::uint64_t> own_next{0};
     std::atomic<std::uint64_t> own_done{0};
@@ -107,9 +109,10 @@ struct recv_op {
     recv_op *done_link = nullptr;
 
     bool truncated() const { return announced > capacity; }
-    // For a caller that spins on it while the interrupt thread may complete it; what it
-    // waits for is ordered by the gate it passes in each progress().
-    op_state seen_state() const { return *const_cast<const volatile op_state *>(&state); }
+    // For a caller that spins outside the gate (MPI_THREAD_MULTIPLE) until somebody else
+    // completes it. F1 in finish() pairs with F2 here: the results come with the state.
+    void finish() { __atomic_store_n(&state, op_state::done, __ATOMIC_RELEASE); }       // F1
+    op_state seen_state() const { return __atomic_load_n(&state, __ATOMIC_ACQUIRE); } // F2
 };
 
 struct send_op {
@@ -145,7 +148,8 @@ struct send_op {
     copy_job job;
     send_op *done_link = nullptr;
 
-    op_state seen_state() const { return *const_cast<const volatile op_state *>(&state); }
+    void finish() { __atomic_store_n(&state, op_state::done, __ATOMIC_RELEASE); }       // F1
+    op_state seen_state() const { return __atomic_load_n(&state, __ATOMIC_ACQUIRE); } // F2
 };
 
 } // namespace smartint

@@ -148,7 +148,9 @@ int segment::validate(std::uint64_t bytes) {
 int segment::adopt(int fd) {
     struct stat st {};
     if (0 != fstat(fd, &st)) {
-        return fail(errno, std::strerror(errno));
+        const int error = errno;
+        ::close(fd);
+        return fail(error, std::strerror(error));
     }
     if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
         ::close(fd);

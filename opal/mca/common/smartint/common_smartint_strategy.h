@@ -26,9 +26,10 @@ public:
     virtual bool claims_often() const { return false; }
     // Post an interrupt request for an operation that waits (CH-1 will say no at times).
     virtual bool arm() const = 0;
-    // The application leaves with something outstanding; matched: a request was matched and
-    // not served. True: wake the interrupt thread.
-    virtual bool leave(bool matched, bool transfers, bool parked) const = 0;
+    // The application leaves with something outstanding. matched: a request was matched just
+    // now; work: something the thread can move on; parked: it sleeps and knows of nothing.
+    // True: wake it.
+    virtual bool leave(bool matched, bool work, bool parked) const = 0;
     // Body of the interrupt thread: returns when stop_requested().
     virtual void run(class interrupt_thread &t) = 0;
 };

@@ -13,7 +13,7 @@
 namespace smartint {
 namespace {
 
-constexpr std::uint32_t patience_us = 50000; // for a message whose notice came first
+constexpr std::uint32_t patience_us = 500000; // for a message whose notice came first
 constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that stands still
 constexpr std::uint32_t locked_retry_us = 50;
 constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
@@ -25,9 +25,8 @@ public:
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
 
-    // A matched request is for the thread to serve; transfers only if it does not know of them.
-    bool leave(bool matched, bool transfers, bool parked) const override {
-        return matched || (transfers && parked);
+    bool leave(bool matched, bool work, bool parked) const override {
+        return matched || (work && parked);
     }
 
     void run(interrupt_thread &t) override {
