@@ -22,7 +22,7 @@ mkdir -p "$PROGRAMS" && PROGRAMS=$(cd "$PROGRAMS" && pwd) || exit 2
 LOGS=${SMARTINT_LOGS:-$PROGRAMS/logs}/$(basename "$SCRIPT_DIR")
 mkdir -p "$LOGS" || exit 2
 MPIRUN=${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none}
-OMPI_INFO=${SMARTINT_OMPI_INFO:-ompi_info.openmpi}
+OMPI_INFO=$(command -v ompi_info.openmpi || command -v ompi_info)
 LAUNCHER=$MPIRUN
 LABEL=$(basename "$SCRIPT_DIR")
 WORK=$(mktemp -d "$PROGRAMS/work.XXXXXX") || exit 2      # seen by every node of a cluster, as $PROGRAMS is
@@ -31,6 +31,7 @@ WATCHED=()      # programs of the current job, by which its processes are known
 
 fault_cleanup() {
     [ -z "$JOB" ] || kill -KILL "$JOB" 2>/dev/null
+    { exec 2>&8; } 2>/dev/null
     command -v script_cleanup >/dev/null && script_cleanup
     rm -rf -- "$WORK" ${TEST_TMP:+"$TEST_TMP"}
 }
@@ -95,11 +96,13 @@ begin_job() {
     # shellcheck disable=SC2086
     timeout -k 5 "$LIMIT" $LAUNCHER -x SMARTINT_TEST_ID "$@" </dev/null >"$LOG" 2>&1 &
     JOB=$!
+    exec 8>&2 2>"$LOG.shell"      # bash tells of jobs that were killed
 }
 
 end_job() {
     wait "$JOB"
     RC=$?
+    exec 2>&8 8>&-
     JOB=
     TAKEN_MS=$(($(milliseconds) - STARTED))
     [ "$RC" -ne 124 ] && [ "$RC" -ne 137 ] || [ "$TAKEN_MS" -lt $((LIMIT * 1000)) ] ||
@@ -147,7 +150,7 @@ expect_end() {      # expect_end SECONDS: it failed, and soon
 }
 
 # messages: titles of the help messages shown, one a line
-messages() { awk '/^-{70,}$/ { if (begun) { begun = 0 } else { begun = 1; getline; print } }' "$LOG"; }
+messages() { awk '/^--------------------+$/ { if (begun) { begun = 0 } else { begun = 1; getline; print } }' "$LOG"; }
 
 # expect_message TITLE TEXT...: one message of that title, not more, with all of the texts in the log
 expect_message() {

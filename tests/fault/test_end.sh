@@ -43,11 +43,19 @@ end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
     ended_within "${WITHIN:-5}"
     end_job
     [ "$RC" -ne 0 ] || complain "exit code 0"
-    [ "${SESSION_FILES:-yes}" = yes ] || SMARTINT_TMP_DIRS=$WORK     # stock's, when mpirun had no chance
-    [ -z "${SHM_NAMES:-}" ] || LIB_SHM_NAMES=$SHM_NAMES
+    [ -z "${ASKED_FOR:-}" ] || case $REASON in $ASKED_FOR) REASON= ;; esac
+    [ "${OF_STOCK:-look}" = look ] || SMARTINT_TMP_DIRS=$WORK/none LIB_SHM_NAMES=smartint
     verdict
     unset SMARTINT_TMP_DIRS
     LIB_SHM_NAMES='smartint|vader|psm'
+    [ "${OF_STOCK:-look}" = look ] || remove_what_stock_left
+}
+
+remove_what_stock_left() {
+    local path
+    for path in $(comm -13 <(printf '%s\n' "$LIB_SHM_BEFORE") <(lib_shm)); do
+        case $path in /dev/shm/vader_segment*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
+    done
 }
 
 # shellcheck disable=SC2016
@@ -60,24 +68,23 @@ done
 {
     end_by rank0-killed-without-helper moving 'kill -KILL "$(rank_pid 0)"' "${S[@]}" --mca smartint_helpers 0
     end_by rank0-killed-np4 moving 'kill -KILL "$(rank_pid 0)"' -np 4 --mca pml smartint
-    end_by rank1-segv moving 'kill -SEGV "$(rank_pid 1)"' "${S[@]}"
+    ASKED_FOR='crash: *' end_by rank1-segv moving 'kill -SEGV "$(rank_pid 1)"' "${S[@]}"
     end_by interrupted moving 'kill -INT "$(mpirun_pid)"' "${S[@]}"
     # mpirun has no chance to tidy up: ranks and helper notice by themselves. Files of stock are not looked at.
-    SESSION_FILES=no SHM_NAMES=smartint
-    WITHIN=3
+    OF_STOCK=ignore WITHIN=3
     end_by mpirun-killed-ready ready 'kill -KILL "$(mpirun_pid)"' "${S[@]}"
     end_by mpirun-killed-moving moving 'kill -KILL "$(mpirun_pid)"' "${S[@]}"
     end_by mpirun-killed-without-helper moving 'kill -KILL "$(mpirun_pid)"' "${S[@]}" --mca smartint_helpers 0
     # All ranks at once, then mpirun: nobody of Open MPI is left.
     end_by all-killed moving 'kill -KILL $(mpirun_pid) $(pids phases)' "${S[@]}"
-    SESSION_FILES=yes SHM_NAMES='' WITHIN=5
+    OF_STOCK=look WITHIN=5
 }
 
 program abort
 for how in abort exit segv; do
     run_job "a-rank-ends-by-$how" 20 "${S[@]}" "$PROGRAM" 150 $how
     expect_end 5
-    REASON=${REASON#crash: *}      # asked for
+    case $REASON in crash:*) REASON= ;; esac      # asked for
     verdict
 done
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common_smartint_log.h"
 #include "pml_smartint_request.h"
 
 extern "C" {
@@ -18,7 +19,7 @@ namespace smartint::pml {
 namespace {
 
 bool chosen = false;
-unsigned priority = 5; // below ob1's: the user's --mca pml smartint is what chooses us
+unsigned priority = 60; // above the others': it only stands where the user named us
 
 extern "C" {
 int pml_smartint_register() noexcept;
@@ -74,6 +75,8 @@ extern "C" {
 
 int pml_smartint_enable(bool enable) noexcept {
     if (enable) {
+        chosen = true;
+        engine::instance().hooks().pml_progresses = true;
         make_request_lists();
         hook_waits();
     }
@@ -143,14 +146,17 @@ mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_thread
         return nullptr;
     }
     mca_pml_base_bsend_init(mpi_threads);
-    chosen = true;
     *priority_out = static_cast<int>(priority);
     return &the_module;
 }
 
 int pml_smartint_finalize() noexcept {
     unhook_waits();
-    engine::instance().stop_thread();
+    if (chosen) {
+        engine::instance().stop_thread();
+        engine::instance().save_stats();
+        flush_reports();
+    }
     mca_pml_base_bsend_fini();
     destroy_request_lists();
     return OMPI_SUCCESS;

@@ -23,7 +23,11 @@ bool chosen() {
 }
 
 extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept;
-extern "C" int btl_smartint_progress() noexcept { return engine::instance().progress(); }
+// pml/smartint registers the engine's progress itself; for other pmls it is ours.
+extern "C" int btl_smartint_progress() noexcept {
+    engine &e = engine::instance();
+    return e.hooks().pml_progresses ? 0 : e.progress();
+}
 
 } // namespace
 
@@ -82,9 +86,7 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
             std::abort();
         };
     }
-    // pml/smartint registers the engine's progress itself; for others it is ours.
-    mca_btl_smartint_component.btl_progress =
-        glue_named("pml") ? nullptr : btl_smartint_progress;
+    mca_btl_smartint_component.btl_progress = btl_smartint_progress;
     fill_modules();
     auto **list =
         static_cast<mca_btl_base_module_t **>(std::malloc(2 * sizeof(mca_btl_base_module_t *)));

@@ -67,12 +67,18 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
     return 0;
 }
 
-int engine::create_board(std::uint32_t slots) {
-    const int error = segment_.create(params_.directory.c_str(),
-                                      static_cast<std::uint32_t>(me_.name >> 32), slots,
-                                      params_.ring_bytes, params_.helpers);
+int engine::create_board(std::uint32_t slots, const char *second_directory) {
+    const auto job = static_cast<std::uint32_t>(me_.name >> 32);
+    int error = segment_.create(params_.directory.c_str(), job, slots, params_.ring_bytes,
+                                params_.helpers);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
+        if (nullptr != second_directory) {
+            error = segment_.create(second_directory, job, slots, params_.ring_bytes,
+                                    params_.helpers);
+        }
+    }
+    if (0 != error) {
         return error;
     }
     leader_ = true;
@@ -84,7 +90,10 @@ int engine::open_board(const segment_ticket &ticket) {
     if (segment_.mapped()) {
         return 0;
     }
-    const int error = segment_.open(params_.directory.c_str(), ticket);
+    if (nullptr == std::memchr(ticket.directory, 0, sizeof(ticket.directory))) {
+        return EINVAL;
+    }
+    const int error = segment_.open(ticket.directory, ticket);
     if (0 == error && me_.slot >= segment_.slots()) {
         segment_.close();
         tell(topic::bad_segment, ticket.name, "fewer ranks than expected");
@@ -161,16 +170,22 @@ void engine::stop_thread() {
     }
 }
 
+void engine::save_stats() {
+    const std::string &path = params_.stats_file;
+    if (started_ && !path.empty() && !stats_saved_ &&
+        !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
+        tell(topic::bad_parameter, ("smartint_stats_file = " + path).c_str(),
+             std::strerror(errno));
+    }
+    stats_saved_ = true;
+}
+
 void engine::stop() {
     if (!started_) {
         return;
     }
     stop_thread();
-    if (!params_.stats_file.empty()) {
-        if (!write_stats(stats_, params_.stats_file.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
-            tell(topic::bad_parameter, params_.stats_file.c_str(), std::strerror(errno));
-        }
-    }
+    save_stats();
     flush_reports();
     for (auto &ep : endpoints_) {
         while (nullptr != ep->pending_head) {

@@ -92,6 +92,7 @@ struct engine_hooks {
                            std::uint32_t bytes) = nullptr;
     void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
     void (*chores)() = nullptr; // now and then, outside any pass
+    bool pml_progresses = false; // the pml is chosen and calls progress() itself
 };
 
 struct engine_identity {
@@ -113,12 +114,14 @@ public:
     int start(const params &p, const engine_identity &me, bool with_network);
     // Create (leader) or map the node's board. 0, or an errno: the caller goes without
     // shared memory. slots: ranks of the job on this node.
-    int create_board(std::uint32_t slots);
+    // second_directory: where to try if the one of the parameters will not do, or nullptr.
+    int create_board(std::uint32_t slots, const char *second_directory = nullptr);
     int open_board(const segment_ticket &ticket);
     void board_complete(); // all local ranks are in: unlink
     // The strategy's thread. Does nothing for `none` and without a board.
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
+    void save_stats();  // to smartint_stats_file, once
     void stop();        // everything; idempotent
     bool started() const { return started_; }
 
@@ -350,6 +353,7 @@ private:
     void run_deferred();
 
     bool started_ = false;
+    bool stats_saved_ = false;
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
     const char *fatal_ = nullptr; // told by the application thread, whoever found it

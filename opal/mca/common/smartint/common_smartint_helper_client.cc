@@ -64,7 +64,8 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
                                 "--cores=" + p.helper_cores,
                                 "--transport=" + p.transport,
                                 "--device=" + p.device,
-                                "--board=" + p.directory + "/" + board.ticket().name};
+                                "--board=" + std::string(board.ticket().directory) + "/" +
+                                    board.ticket().name};
     std::vector<char *> argv;
     for (const auto &a : args) {
         argv.push_back(const_cast<char *>(a.c_str()));

@@ -179,6 +179,18 @@ job_shape learn_job() {
     return j;
 }
 
+// What is wrong has been told. Where the user named the pml the process ends here: what Open
+// MPI would add, that no component can be opened, misleads. The message leaves by a thread of
+// the run-time's own, which needs a moment.
+int give_up(int error) {
+    flush_reports();
+    if (glue_named("pml")) {
+        usleep(200000);
+        _exit(1);
+    }
+    return error;
+}
+
 void look_after_helpers() {
     if (state().helpers.reap()) {
         tell(topic::no_helper, "smartintd", "it could not start");
@@ -191,16 +203,18 @@ void lead(const params &p, const job_shape &j, bool network) {
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
     }
-    if (0 != e.create_board(j.local)) {
+    if (0 != e.create_board(j.local, opal_process_info.job_session_dir)) {
         return;
     }
     segment &board = e.board_segment();
     state().mine.board = board.ticket();
-    const std::string path = p.directory + "/" + board.ticket().name;
+    const std::string path = std::string(board.ticket().directory) + "/" + board.ticket().name;
     if (nullptr != opal_pmix.register_cleanup) {
         opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
     }
-    if ("helper" != p.progress) {
+    // Under another pml there is no interrupt thread to wake.
+    const bool ours = glue_named("pml") || glue_named("osc") || glue_named("spml");
+    if ("helper" != p.progress || !ours) {
         board.close_fd();
         return;
     }
@@ -280,7 +294,9 @@ bool glue_named(const char *framework) {
     bool named = false;
     if (index >= 0 && OPAL_SUCCESS == mca_base_var_get_value(index, &value, nullptr, nullptr) &&
         nullptr != value && nullptr != *value && '^' != **value) {
-        named = std::string::npos != (std::string(",") + *value + ",").find(",smartint,");
+        // Of the pml's list Open MPI takes the first and no other.
+        const auto at = (std::string(",") + *value + ",").find(",smartint,");
+        named = 0 == std::strcmp(framework, "pml") ? 0 == at : std::string::npos != at;
     }
     if (ours && index >= 0) {
         mca_base_var_deregister(index);
@@ -299,8 +315,7 @@ int glue_start(bool enable_threads) {
     std::string remedy;
     if (!check_params(p, &name, &value, &remedy)) {
         tell(topic::bad_parameter, ("smartint_" + name + " = " + value).c_str(), remedy.c_str());
-        flush_reports();
-        return OPAL_ERR_BAD_PARAM;
+        return give_up(OPAL_ERR_BAD_PARAM);
     }
     const job_shape j = learn_job();
     engine_identity me;
@@ -310,7 +325,7 @@ int glue_start(bool enable_threads) {
     const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
     engine &e = engine::instance();
     if (0 != e.start(p, me, network)) {
-        return OPAL_ERR_NOT_AVAILABLE;
+        return give_up(OPAL_ERR_NOT_AVAILABLE);
     }
     s.mine = modex{};
     s.mine.slot = j.slot;

@@ -67,6 +67,16 @@ enum class op_state : std::uint8_t {
     done,
 };
 
+// Both under the gate as a plain value; F1 and F2 are for who looks without it.
+inline void finish_state(op_state *s) {
+    __atomic_store_n(reinterpret_cast<std::uint8_t *>(s), static_cast<std::uint8_t>(op_state::done),
+                     __ATOMIC_RELEASE);
+}
+inline op_state load_state(const op_state *s) {
+    return static_cast<op_state>(
+        __atomic_load_n(reinterpret_cast<const std::uint8_t *>(s), __ATOMIC_ACQUIRE));
+}
+
 struct list_hook {
     list_hook *prev = nullptr;
     list_hook *next = nullptr;
@@ -111,8 +121,8 @@ struct recv_op {
     bool truncated() const { return announced > capacity; }
     // For a caller that spins outside the gate (MPI_THREAD_MULTIPLE) until somebody else
     // completes it. F1 in finish() pairs with F2 here: the results come with the state.
-    void finish() { __atomic_store_n(&state, op_state::done, __ATOMIC_RELEASE); }       // F1
-    op_state seen_state() const { return __atomic_load_n(&state, __ATOMIC_ACQUIRE); } // F2
+    void finish() { finish_state(&state); }                            // F1
+    op_state seen_state() const { return load_state(&state); } // F2
 };
 
 struct send_op {
@@ -148,8 +158,8 @@ struct send_op {
     copy_job job;
     send_op *done_link = nullptr;
 
-    void finish() { __atomic_store_n(&state, op_state::done, __ATOMIC_RELEASE); }       // F1
-    op_state seen_state() const { return __atomic_load_n(&state, __ATOMIC_ACQUIRE); } // F2
+    void finish() { finish_state(&state); }                            // F1
+    op_state seen_state() const { return load_state(&state); } // F2
 };
 
 } // namespace smartint

@@ -133,6 +133,18 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *remedy = "use a power of two";
         return false;
     }
+    if ("tcp" != p.transport && "ud" != p.transport && "none" != p.transport) {
+        *name = "transport";
+        *value = p.transport;
+        *remedy = "use tcp, ud or none";
+        return false;
+    }
+    if (p.directory.empty() || '/' != p.directory[0]) {
+        *name = "directory";
+        *value = p.directory;
+        *remedy = "use the absolute path of a directory in memory";
+        return false;
+    }
     if ("auto" != p.network && "always" != p.network) {
         *name = "network";
         *value = p.network;

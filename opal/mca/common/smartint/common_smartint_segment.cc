@@ -67,6 +67,10 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx",
                   static_cast<unsigned>(geteuid()), job,
                   static_cast<unsigned long long>(secret[2]));
+    if (std::strlen(directory) >= sizeof(ticket_.directory)) {
+        return fail(ENAMETOOLONG, std::strerror(ENAMETOOLONG));
+    }
+    std::strncpy(ticket_.directory, directory, sizeof(ticket_.directory) - 1);
     path_ = std::string(directory) + "/" + ticket_.name;
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd_ < 0) {

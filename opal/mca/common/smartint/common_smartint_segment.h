@@ -21,7 +21,8 @@ struct segment_ticket {
     std::uint32_t slots = 0;
     std::uint32_t ring_bytes = 0;
     std::uint32_t job = 0;
-    char name[64] = {}; // file name below the directory, no slash
+    char name[64] = {};       // file name below the directory, no slash
+    char directory[128] = {}; // where the leader could make it
 };
 
 class segment {

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+# shellcheck shell=bash disable=SC2034
+# Sourced by tests/cluster/test_*.sh: lib_fault.sh on a cluster of this script's own.
+#
+#   cluster_up NODES RATE [KEY=VALUE...]   ends the script with 77 and a sentence where that is not possible
+#   cluster_mpi LABEL RUN_MPI-OPTIONS... -- MPIRUN-ARGS...   the MPI tests tagged cluster; PPN ranks per node
+#   cluster_down                           and see that nothing of it is left
+# run_job and begin_job launch in the cluster then, PPN ranks per node, dealt out by node.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+NSC=$FAULT_DIR/../cluster/nscluster
+export NSC_RUN=/run/nscluster-test.$$
+PPN=1
+IS_UP=no
+
+script_cleanup() { [ $IS_UP = no ] || "$NSC" down >/dev/null 2>&1; }
+
+cluster_nodes() { local i n; n=$(cat "$NSC_RUN/nodes"); for ((i = 0; i < n; i++)); do echo "n$i"; done; }
+
+# A process of the node's, as this side numbers it.
+process_in() {
+    local want pid
+    want=$(cat "$NSC_RUN/$1/pidns")
+    for pid in /proc/[0-9]*; do
+        [ "$(readlink "$pid/ns/pid" 2>/dev/null)" = "$want" ] && { echo "${pid#/proc/}"; return; }
+    done
+}
+
+cluster_up() {
+    local share pid node out
+    share=$PROGRAMS:$LOGS:$(cd "$FAULT_DIR/../.." && pwd)${SMARTINT_COMPONENT_DIR:+:$SMARTINT_COMPONENT_DIR}
+    out=$("$NSC" up "$@" "share=$share:${SMARTINT_SHARE:-}" 2>&1)
+    case $? in
+    0) IS_UP=yes ;;
+    77)
+        echo "$(basename "$0"): no emulated nodes here: ${out#nscluster: }"
+        exit 77
+        ;;
+    *)
+        fail "$LABEL/up" "$out"
+        fault_done
+        ;;
+    esac
+    SMARTINT_SHM_DIRS=/dev/shm
+    SMARTINT_TMP_DIRS=
+    for node in $(cluster_nodes); do
+        pid=$(process_in "$node")
+        SMARTINT_SHM_DIRS="$SMARTINT_SHM_DIRS /proc/$pid/root/dev/shm"
+    done
+    export SMARTINT_SHM_DIRS
+    unset SMARTINT_TMP_DIRS
+    set_launcher
+}
+
+set_launcher() { LAUNCHER="$NSC mpirun --ppn $PPN --map-by node"; }
+
+# Results and counts of run_mpi.sh are its own, so its failures become one of ours only in the exit status.
+MPI_FAILED=0
+cluster_mpi() {
+    local label=$1 options=()
+    shift
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    SMARTINT_BUILD=$PROGRAMS "$FAULT_DIR/../mpi/run_mpi.sh" -l "cluster-$label" -o "$LOGS/$label" -n "$LAUNCHER" \
+        -t '!ob1only' "${options[@]}" -- -x SMARTINT_TEST_ID "$@" || MPI_FAILED=1
+}
+
+cluster_down() {
+    local first left
+    first=$(process_in head)
+    left=$("$NSC" ps 2>/dev/null)
+    "$NSC" down || complain "down failed"
+    IS_UP=no
+    if [ -n "$left" ]; then
+        fail "$LABEL/nothing-left-${1:-}" "a process still ran in the nodes: $(echo "$left" | head -n 1)"
+    elif [ -e "$NSC_RUN" ] || [ -d "/proc/${first:-none}" ] || [ -n "$(pids smartintd)" ]; then
+        fail "$LABEL/nothing-left-${1:-}" "after down there is something of the cluster"
+    else
+        pass "$LABEL/nothing-left-${1:-}"
+    fi
+}
+
+cluster_done() {
+    summary && [ $MPI_FAILED -eq 0 ]
+    exit
+}

@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# Who moved a large message on one node, by what arrived before the next MPI call and by the ranks' counters.
+# Rank 0 sends to rank 1. On a busy machine a thread may come late: two tries of three must show it.
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+program overlap_state
+REPEATS=10
+
+arrivals() { grep -c "arrived=$1" "$LOG"; }      # arrivals 0|1
+sent() { grep -c "sent=$1" "$LOG"; }
+
+expect_arrived() {      # expect_arrived OPERATOR NUMBER
+    awk "BEGIN { exit !($(arrivals 1) $1 $2) }" || complain "$(arrivals 1) of $REPEATS had arrived, expected $1 $2"
+}
+
+counted() {      # counted NAME MODE SIZE CHECK-FUNCTION LAUNCHER-ARGS...
+    local name=$1 mode=$2 size=$3 check=$4 try
+    shift 4
+    for try in 1 2 3; do
+        rm -f "$WORK"/stats.*
+        run_job "$name" 30 -np 2 --mca smartint_stats_file "$WORK/stats.%r" "$@" "$PROGRAM" "$size" 30 "$mode" $REPEATS
+        expect_ok
+        expect_silence
+        expect_counter 0 rts_sent == $REPEATS
+        expect_counter 1 rts_received == $REPEATS
+        for rank in 0 1; do
+            expect_counter $rank refused_messages == 0
+            expect_counter $rank requests_overflow == 0
+            expect_counter $rank fallbacks == 0
+        done
+        $check
+        { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
+        check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+    done
+    cat "$WORK"/stats.* >>"$LOG" 2>/dev/null
+    verdict
+}
+
+nearly_all=$((REPEATS - 1))
+
+# The receiver computes: its thread matches, woken once, and the message is there.
+received_by_thread() {
+    expect_arrived '>=' $nearly_all
+    expect_counter 1 requests_armed '>=' $REPEATS
+    expect_counter 1 thread_matches '>=' $nearly_all
+    expect_counter 1 wakes_match '<=' $REPEATS
+    expect_counter 1 wakes_match '>=' 1
+    expect_counter 1 wakes_futile == 0
+    expect_counter 0 wakes_futile == 0
+    expect_counter 0 wakes_match '<=' $REPEATS
+}
+counted receiver-computes recv 4194304 received_by_thread --mca pml smartint
+counted receiver-computes-1M recv 1048576 received_by_thread --mca pml smartint
+counted receiver-computes-64K recv 65536 received_by_thread --mca pml smartint --mca smartint_arm_from 0
+# Below smartint_arm_from a wake costs more than it gains.
+not_armed() {
+    expect_counter 1 requests_armed == 0
+    expect_counter 0 wakes_sent == 0
+    expect_counter 1 wakes_match == 0
+}
+counted receiver-computes-small recv 65536 not_armed --mca pml smartint --mca smartint_arm_from 65537
+
+# Nobody but the receiver reads, with `read`.
+read_by_thread() {
+    received_by_thread
+    expect_counter 1 reads_thread '>=' $nearly_all
+    expect_counter 1 pushes_requested == 0
+    expect_counter 0 writes_app == 0
+}
+counted receiver-computes-read recv 1048576 read_by_thread --mca pml smartint --mca smartint_rendezvous read
+
+# The idle sender writes, with `write`.
+written_by_sender() {
+    received_by_thread
+    expect_counter 1 reads_thread == 0
+    expect_counter 1 reads_app == 0
+    expect_counter 0 writes_app '>=' $nearly_all
+}
+counted receiver-computes-write recv 1048576 written_by_sender --mca pml smartint --mca smartint_rendezvous write
+
+# Without a strategy nothing moves before the next call; the counters of the machinery stay zero.
+not_moved() {
+    expect_arrived == 0
+    for rank in 0 1; do
+        for name in thread_events thread_matches wakes_match wakes_self wakes_transport wakes_timer \
+            requests_armed reads_thread writes_thread; do
+            expect_counter $rank $name == 0
+        done
+    done
+    expect_counter 0 wakes_sent == 0
+}
+counted receiver-computes-none recv 4194304 not_moved --mca pml smartint --mca smartint_progress none
+
+# All hints lost: the same, but armed in vain, and nobody is woken.
+hints_lost() {
+    expect_arrived == 0
+    expect_counter 1 wakes_match == 0
+    expect_counter 1 thread_matches == 0
+}
+counted receiver-computes-hints-lost recv 4194304 hints_lost --mca pml smartint --mca smartint_fault_drop_notices 100
+
+# The spinning thread needs no hint.
+moved_by_poll() {
+    expect_arrived '>=' $nearly_all
+    expect_counter 1 thread_events '>=' 1
+    expect_counter 1 wakes_match == 0
+}
+counted receiver-computes-poll recv 4194304 moved_by_poll --mca pml smartint --mca smartint_progress poll
+
+# Only the sender computes: it waits for nobody, and is not disturbed.
+sender_free() {
+    expect_arrived '>=' $nearly_all
+    [ "$(sent 1)" -ge $nearly_all ] || complain "$(sent 1) of $REPEATS were sent when the computation ended"
+    expect_counter 0 wakes_match '<=' $REPEATS
+    expect_counter 0 wakes_futile == 0
+    expect_counter 1 wakes_futile == 0
+}
+counted sender-computes send 4194304 sender_free --mca pml smartint
+
+# Both compute: the receiver's thread does it alone.
+both_free() {
+    expect_arrived '>=' $nearly_all
+    [ "$(sent 1)" -ge $nearly_all ] || complain "$(sent 1) of $REPEATS were sent when the computation ended"
+    expect_counter 1 thread_matches '>=' $nearly_all
+    expect_counter 1 wakes_match '<=' $REPEATS
+    expect_counter 0 wakes_futile == 0
+    expect_counter 1 wakes_futile == 0
+}
+counted both-compute both 4194304 both_free --mca pml smartint
+counted both-compute-1M both 1048576 both_free --mca pml smartint
+
+# Under a load of many messages, under 1 % of the wakes find nothing to do.
+program spin
+rm -f "$WORK"/stats.*
+run_job futile-share 40 -np 4 --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 3 3
+expect_ok
+for rank in 0 1 2 3; do
+    cat "$WORK/stats.$rank" >>"$LOG"
+    expect_counter $rank wakes_match '<=' "$(($(counter $rank rts_received) + $(counter $rank rts_sent)))"
+done
+futile=$(cat "$WORK"/stats.? | awk '/^wakes_futile / {f += $2} /^wakes_match / {w += $2} END {print f + 0, w + 0, (w == 0 || f * 100 < w) ? "yes" : "no"}')
+case $futile in *no) complain "futile and all wakes: ${futile% no}" ;; esac
+verdict
+
+fault_done

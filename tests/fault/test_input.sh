@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# Bad values of parameters: one message with host, parameter, value and remedy, an end soon and not by a crash.
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+program self
+HOST=$(hostname)
+TITLE="A parameter of smartint can't be used"
+
+refused() {      # refused NAME PARAMETER VALUE REMEDY-REGEX [LAUNCHER-ARGS...]
+    local name=$1 parameter=$2 value=$3 remedy=$4
+    shift 4
+    run_job "$name" 20 -np 2 --mca pml smartint --mca "smartint_$parameter" "$value" "$@" "$PROGRAM"
+    expect_end 10
+    expect_message "$TITLE" "Host: +$HOST" "Parameter: +smartint_$parameter = ${value//+/\\+}" "Remedy: +.*($remedy)"
+    expect_only_ours
+    verdict
+}
+
+# What stock Open MPI adds when a pml stays away is about libraries that cannot be loaded: it misleads.
+expect_only_ours() {
+    local other
+    other=$(messages | grep -viF smartint |
+        grep -vE '^(Primary job +terminated|mpirun.* (detected|noticed) that)' | head -n 1)
+    [ -z "$other" ] || complain "a second message: $other"
+}
+
+refused progress-unknown progress fast 'none, poll or helper'
+refused progress-empty progress '' 'none, poll or helper'
+refused rendezvous-unknown rendezvous push 'auto, read, write or copy'
+refused network-unknown network sometimes 'auto or always'
+refused cores-malformed cores 0,,1 'list'
+refused cores-reversed cores 3-1 'list'
+refused cores-text cores all 'list'
+refused cores-absent cores 900 'processing units 0 to'
+refused cores-huge cores 99999999999999999999 'list|processing units'
+refused helper-cores-malformed helper_cores 1- 'list'
+refused helper-cores-absent helper_cores 901,902 'processing units 0 to'
+refused helpers-too-many helpers 17 '0 to 16'
+refused ring-small ring_bytes 1 '16384'
+refused ring-odd ring_bytes 100000 'power of two'
+refused eager-limit-large eager_limit 99999999 '16777216'
+refused network-eager-limit-large network_eager_limit 1048577 '1048576'
+refused copy-bytes-small copy_bytes 100 '4096'
+refused write-bytes-small write_bytes 0 '4096'
+refused window-bytes-small window_bytes 1 '65536'
+refused pace-small pace_us 1 '20'
+refused shared-memory-2 shared_memory 2 '0 to 1'
+refused fault-drop-101 fault_drop_notices 101 '0 to 100'
+refused directory-empty directory '' 'directory'
+
+# ---- transports and devices that UCX does not have
+
+no_transport() {      # no_transport NAME TRANSPORT DEVICE
+    run_job "$1" 20 -np 2 --mca pml smartint --mca smartint_network always --mca smartint_transport "$2" \
+        --mca smartint_device "$3" "$PROGRAM"
+    expect_end 10
+    expect_message 'smartint found no way between the nodes' "Host: +$HOST" "Transport/device: +$2/$3" 'Reason: +.*tcp' \
+        'smartint_transport' 'smartint_device'
+    expect_only_ours
+    verdict
+}
+refused transport-unknown transport rocket 'tcp, ud or none'
+no_transport device-unknown tcp nosuch0
+refused transport-mm transport posix 'tcp, ud or none'
+
+# ---- what the help message says goes on, goes on
+
+run_job stats-file-nowhere 20 -np 2 --mca pml smartint --mca smartint_stats_file "$WORK/no/such/%r" "$PROGRAM"
+expect_ok
+expect_message "$TITLE" "Host: +$HOST" "Parameter: +smartint_stats_file = $WORK/no/such/" 'Remedy: '
+verdict
+
+# The largest and smallest that are allowed
+program sizes
+run_job limits-low 40 -np 2 --mca pml smartint --mca smartint_ring_bytes 16384 --mca smartint_eager_limit 0 \
+    --mca smartint_copy_bytes 4096 --mca smartint_write_bytes 4096 --mca smartint_window_bytes 65536 \
+    --mca smartint_pace_us 20 --mca smartint_helper_poll_us 0 "$PROGRAM" 1048576
+expect_ok
+expect_silence
+verdict
+run_job limits-high 40 -np 2 --mca pml smartint --mca smartint_ring_bytes 67108864 --mca smartint_eager_limit 16777216 \
+    --mca smartint_copy_bytes 67108864 --mca smartint_write_bytes 67108864 --mca smartint_window_bytes 268435456 \
+    --mca smartint_pace_us 100000 --mca smartint_helper_poll_us 1000000 "$PROGRAM" 1048576
+expect_ok
+expect_silence
+verdict
+run_job limits-network-low 40 -np 2 --mca pml smartint --mca smartint_shared_memory 0 --mca smartint_network always \
+    --mca smartint_network_eager_limit 0 --mca smartint_write_bytes 4096 --mca smartint_window_bytes 65536 \
+    --mca smartint_copy_bytes 4096 "$PROGRAM" 1048576
+expect_ok
+expect_silence
+verdict
+run_job limits-network-high 40 -np 2 --mca pml smartint --mca smartint_shared_memory 0 --mca smartint_network always \
+    --mca smartint_network_eager_limit 1048576 --mca smartint_write_bytes 67108864 \
+    --mca smartint_window_bytes 268435456 "$PROGRAM" 1048576
+expect_ok
+expect_silence
+verdict
+
+# ---- no smartint BTL below the PML
+
+program spin
+run_job btl-excluded 20 -np 2 --mca pml smartint --mca btl ^smartint "$PROGRAM" 1
+expect_end 10
+expect_message 'pml/smartint has no way to a process' "Host: +$HOST" 'Process: ' 'Remedy: .*--mca btl'
+verdict
+
+# ---- ranks of one job that choose different PMLs, either way
+
+program self
+differing() {      # differing NAME PML-OF-0 PML-OF-1
+    run_job "$1" 20 -np 1 -x "OMPI_MCA_pml=$2" "$PROGRAM" : -np 1 -x "OMPI_MCA_pml=$3" "$PROGRAM"
+    expect_end 10
+    grep -qE 'selected pml|PML' "$LOG" || complain "the output does not speak of the PML"
+    verdict
+}
+differing pml-smartint-ob1 smartint ob1
+differing pml-ob1-smartint ob1 smartint
+
+fault_done

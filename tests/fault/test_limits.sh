@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# A machine that refuses: no room for shared memory, no descriptors, no access to other processes. One message
+# where something is lost, and right data.
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+S=(-np 2 --mca pml smartint)
+HOST=$(hostname)
+
+script_cleanup() { ! mountpoint -q "$WORK/full" 2>/dev/null || umount "$WORK/full"; }
+
+# ---- shared memory
+
+program spin
+NO_SEGMENT='smartint could not make the shared segment'
+mkdir "$WORK/full"
+if mount -t tmpfs -o size=64k tmpfs "$WORK/full" 2>/dev/null; then
+    run_job directory-full 30 "${S[@]}" --mca smartint_directory "$WORK/full" "$PROGRAM" 1 2
+    expect_ok
+    expect_message "$NO_SEGMENT" "Host: +$HOST" "Directory: +$WORK/full" 'Reason: +No space' 'Remedy: .*space'
+    [ -z "$(ls "$WORK/full")" ] || complain "left in the directory: $(ls "$WORK/full")"
+    verdict
+    run_job directory-full-network 30 "${S[@]}" --mca smartint_directory "$WORK/full" --mca smartint_network always \
+        "$PROGRAM" 1 2
+    expect_ok
+    expect_message "$NO_SEGMENT" "Directory: +$WORK/full"
+    verdict
+    umount "$WORK/full"
+else
+    skip fault/directory-full "this user cannot mount a small file system"
+fi
+run_job directory-missing 30 "${S[@]}" --mca smartint_directory "$WORK/nowhere" "$PROGRAM" 1 2
+expect_ok
+expect_message "$NO_SEGMENT" "Directory: +$WORK/nowhere" 'Reason: +No such file'
+verdict
+mkdir "$WORK/elsewhere"
+run_job directory-elsewhere 30 "${S[@]}" --mca smartint_directory "$WORK/elsewhere" "$PROGRAM" 1 2
+expect_ok
+expect_silence
+[ -z "$(ls "$WORK/elsewhere")" ] || complain "left in the directory: $(ls "$WORK/elsewhere")"
+verdict
+
+# ---- descriptors. With so few, Open MPI may not even load its components: then the job has to end.
+
+limited() { printf '%s\n' "ulimit $1; shift; exec \"\$@\"" >"$WORK/limited.sh"; }
+program spin
+for n in 14 16 18 20 24 32; do
+    limited "-n $n"
+    begin_job "descriptors-$n" 30 "${S[@]}" bash "$WORK/limited.sh" - "$PROGRAM" 0.5 2
+    end_job
+    [ "$RC" -ne 0 ] || expect_ok
+    [ "$n" -lt 32 ] || expect_ok
+    verdict
+done
+
+# ---- no access to other processes: neither copies between them nor their wake descriptors
+
+if command -v setpriv >/dev/null && gcc -shared -fPIC -o "$WORK/closed.so" -x c - <<'CODE' 2>/dev/null
+#include <sys/prctl.h>
+__attribute__((constructor)) static void close_up(void) { prctl(PR_SET_DUMPABLE, 0); }
+CODE
+then
+    closed=(env LD_PRELOAD="$WORK/closed.so")
+    # a privileged user may access everything else
+    [ "$(id -u)" -ne 0 ] || closed=(setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace "${closed[@]}")
+    STATS=(--mca smartint_stats_file "$WORK/stats.%r")
+    program spin
+    run_job no-ptrace 30 "${S[@]}" "${STATS[@]}" "${closed[@]}" "$PROGRAM" 1 2
+    expect_ok
+    expect_message 'The kernel refused a direct copy' "Host: +$HOST" 'Call: +process_vm_' 'Reason: ' 'Remedy: .*ptrace'
+    grep -qE '^fallbacks [1-9]' "$WORK/stats.0" "$WORK/stats.1" || complain "no copy was refused: the test is none"
+    verdict
+    program sizes
+    run_job no-ptrace-sizes 40 "${S[@]}" "${closed[@]}" "$PROGRAM" 4194304
+    expect_ok
+    verdict
+    program overlap_state
+    run_job no-ptrace-wake 30 "${S[@]}" "${STATS[@]}" "${closed[@]}" "$PROGRAM" 1048576 30 recv 5
+    expect_ok
+    expect_message 'smartint may not wake another process' "Host: +$HOST" 'Call: +pidfd_getfd' 'Reason: ' 'Remedy: .*ptrace'
+    expect_counter 0 wakes_sent == 0
+    verdict
+    program datatypes
+    run_job no-ptrace-datatypes 60 -np 3 --mca pml smartint "${closed[@]}" "$PROGRAM" 262144
+    expect_ok
+    verdict
+else
+    skip fault/no-ptrace "setpriv or gcc is missing"
+fi
+
+# ---- threads: the limit on processes does not hold for root
+if [ "$(id -u)" -ne 0 ]; then
+    limited "-u 1"
+    program spin
+    run_job threads-refused 30 "${S[@]}" bash "$WORK/limited.sh" - "$PROGRAM" 0.5 2
+    [ "$RC" -ne 124 ] || complain "hung"
+    verdict
+fi
+
+fault_done

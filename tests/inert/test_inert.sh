@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# A job that does not name smartint has nothing of it, though it is installed and Open MPI opens it: no thread,
+# helper, shared memory, descriptor, count; exactly what it has where smartint is not installed.
+. "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_fault.sh"
+
+STOCK=$($OMPI_INFO --parsable --path pkglibdir | sed 's/^path:pkglibdir://')
+program inspect
+
+if ! $OMPI_INFO --parsable --param pml smartint --level 9 2>/dev/null | grep -q '^mca:pml:smartint:version'; then
+    fail inert/installed "Open MPI does not find smartint: the rest would prove nothing"
+    fault_done
+fi
+pass inert/installed
+
+printed() { sed -n "s/^# rank [0-9]* $1 //p" "$LOG" | sort | uniq -c | awk '{$1 = $1} 1'; }
+state() { printed thread; grep -E '^# rank [0-9]+ descriptors' "$LOG" | sort; }
+
+helpers_now() { pids smartintd | wc -w; }
+segments_now() {      # of this user's jobs that hold one of our ranks
+    local pid
+    for pid in $(pids "${WATCHED[@]}"); do
+        grep -ohE '/[^ ]*/smartint-[0-9]+-[^ ]*' "/proc/$pid/maps" 2>/dev/null
+    done | sort -u
+    lib_new "$LIB_SHM_BEFORE" "$(lib_shm)" | grep smartint | while read -r path; do
+        lib_used_by_others "$path" || echo "$path"
+    done
+}
+
+# look LAUNCHER-ARGS...: run the program, look from outside while it stands still
+look() {
+    local ranks
+    rm -f "$WORK/go"
+    begin_job "$@" "$PROGRAM" "$WORK/go"
+    all_there() { [ "$(grep -c '^# rank [0-9]* counters' "$LOG")" -ge "$NP" ] || ! kill -0 "$JOB" 2>/dev/null; }
+    until_true 20 all_there || complain "the ranks did not come so far"
+    HELPERS=$(helpers_now)
+    SEGMENTS=$(segments_now)
+    THREADS=$(for ranks in $(pids "${WATCHED[@]}"); do cat "/proc/$ranks/task"/*/comm 2>/dev/null; done)
+    : >"$WORK/go"
+    end_job
+    expect_ok
+}
+
+nothing_of_it() {
+    local what
+    [ "$HELPERS" -eq 0 ] || complain "$HELPERS helpers run"
+    [ -z "$SEGMENTS" ] || complain "shared memory: $SEGMENTS"
+    what=$(printf '%s\n' "$THREADS" | grep -i smartint | head -n 1)
+    [ -z "$what" ] || complain "a thread is named $what"
+    what=$(printed counter | head -n 1)
+    [ -z "$what" ] || complain "a counter is not zero: $what"
+    what=$(printed 'maps smartint' | grep -v '\.so$' | head -n 1)
+    [ -z "$what" ] || complain "mapped: $what"
+}
+
+UCX=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
+NP=2
+inert() {      # inert NAME LAUNCHER-ARGS...: as it is, and as it would be without smartint
+    local name=$1 with
+    shift
+    look "$name" 30 -np $NP "$@"
+    expect_silence
+    nothing_of_it
+    with=$(state)
+    if [ -z "$REASON" ]; then
+        verdict
+        look "$name-beside-stock" 30 -np $NP --mca mca_base_component_path "$STOCK" "$@"
+        expect_silence
+        [ "$with" = "$(state)" ] || complain "threads and descriptors differ from those without smartint:" \
+            "$(diff <(echo "$with") <(state) | grep '^[<>]' | head -n 3 | tr '\n' ';')"
+        [ -z "$(printed 'maps smartint')" ] || complain "the comparison has smartint in it"
+    fi
+    verdict
+}
+inert plain
+inert ob1 --mca pml ob1
+inert ob1-vader --mca pml ob1 --mca btl vader,self
+inert ob1-tcp --mca pml ob1 --mca btl tcp,self
+inert excluded --mca pml ^smartint
+inert excluded-btl --mca btl ^smartint
+inert ob1-parameters-set --mca pml ob1 --mca smartint_progress helper --mca smartint_helpers 2 --mca smartint_network always
+inert ob1-bad-parameters --mca pml ob1 --mca smartint_progress nonsense
+inert osc-stock --mca osc pt2pt,rdma,sm
+if $OMPI_INFO --parsable --param pml ucx --level 1 2>/dev/null | grep -q '^mca:pml:ucx'; then
+    inert ucx "${UCX[@]}"
+else
+    skip inert/ucx "Open MPI has no pml ucx here"
+fi
+NP=4
+inert ob1-np4 --mca pml ob1
+NP=2
+
+# Named first but not chosen, as another of the list has the higher priority: nothing is left running.
+look not-chosen 30 -np 2 --mca pml ob1,smartint
+chosen=no
+printf '%s\n' "$THREADS" | grep -qx smartint && chosen=yes
+if [ $chosen = no ]; then
+    [ "$HELPERS" -eq 0 ] || complain "not chosen, but $HELPERS helpers run"
+    [ -z "$SEGMENTS" ] || complain "not chosen, but shared memory: $SEGMENTS"
+fi
+verdict
+
+# The BTL below ob1 has no thread and, as nobody sleeps, needs no helper.
+look btl-alone 30 -np 2 --mca pml ob1 --mca btl smartint,self
+expect_silence
+if printf '%s\n' "$THREADS" | grep -qx smartint; then
+    complain "a thread is named smartint"
+fi
+[ "$HELPERS" -eq 0 ] || complain "$HELPERS helpers run, for nobody"
+verdict
+
+# And the counterpart, so that all this would be seen: named, it has thread, helper and counts.
+look named 30 -np 2 --mca pml smartint
+expect_silence
+[ "$HELPERS" -ge 1 ] || complain "no helper is seen"
+[ "$(printf '%s\n' "$THREADS" | grep -cx smartint)" -eq 2 ] || complain "not one thread named smartint per rank"
+[ -n "$(printed counter)" ] || complain "no count is seen"
+[ -n "$SEGMENTS" ] || complain "no shared memory is seen"
+verdict
+
+fault_done
