@@ -122,7 +122,7 @@ node_pair::node_pair(const params &given, bool threads) {
     set_hooks(a);
     set_hooks(b);
     EXPECT_EQ(0, a.start(p, {name_of(0), 0, threads}, false));
-    EXPECT_EQ(0, a.create_board(2));
+    EXPECT_EQ(0, a.create_board(2, nullptr));
     EXPECT_EQ(0, b.start(p, {name_of(1), 1, threads}, false));
     EXPECT_EQ(0, b.open_board(a.board_segment().ticket()));
     a.board_complete();

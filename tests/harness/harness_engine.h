@@ -44,7 +44,7 @@ public:
     }
     // The pieces of a copy the way the interrupt thread takes them.
     using view = engine::copy_view;
-    static view view_of(copy_job *job) { return engine::view_of(job); }
+    static view view_of(engine &e, copy_job *job) { return e.view_of(job); }
     static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
     // Make completions done, without pass: what is in the list.
     static bool nothing_done(const engine &e) {

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -36,8 +37,8 @@ struct station {
 message expected(std::uint64_t word, const message &header, const message &payload) {
     message m(8 + header.size() + payload.size());
     std::memcpy(m.data(), &word, 8);
-    std::memcpy(m.data() + 8, header.data(), header.size());
-    std::memcpy(m.data() + 8 + header.size(), payload.data(), payload.size());
+    const auto behind = std::copy(header.begin(), header.end(), m.begin() + 8);
+    std::copy(payload.begin(), payload.end(), behind);
     return m;
 }
 
@@ -68,7 +69,7 @@ struct networks : testing::Test {
               const message &payload) {
         test::wait_until("room in the transport", [&] {
             turn();
-            const auto r = from.net.send(connection, word, header.data(),
+            const auto r = from.net.send(connection, word, header.empty() ? static_cast<const void *>("") : header.data(),
                                          static_cast<std::uint32_t>(header.size()),
                                          payload.empty() ? nullptr : payload.data(),
                                          static_cast<std::uint32_t>(payload.size()));
@@ -219,7 +220,7 @@ TEST_F(networks, a_sleeper_is_woken_by_its_descriptor) {
         return b.net.arm();
     });
     EXPECT_TRUE(b.got.empty());
-    EXPECT_EQ(network::result::done, a.net.send(to_b, 2, nullptr, 0, nullptr, 0));
+    EXPECT_EQ(network::result::done, a.net.send(to_b, 2, "", 0, nullptr, 0));
     pollfd p{b.net.event_fd(), POLLIN, 0};
     bool there = false;
     test::wait_until("the descriptor", [&] {
@@ -300,7 +301,7 @@ TEST(network_processes, two_processes_talk) {
         test::wait_until("room", [&] {
             s.net.progress();
             return network::result::again !=
-                   s.net.send(to, i, nullptr, 0, payload.data(), static_cast<std::uint32_t>(i));
+                   s.net.send(to, i, "", 0, payload.data(), static_cast<std::uint32_t>(i));
         });
     }
     test::wait_until("the other side", [&] {

@@ -82,6 +82,20 @@ TEST(parameters, words_nobody_knows_are_refused_with_the_known_ones) {
     EXPECT_NE(std::string::npos, check(p).remedy.find("none, poll or helper"));
 }
 
+TEST(parameters, transports_and_directories_that_cannot_be_are_refused) {
+    for (const char *bad : {"", "TCP", "rc", "carrier_pigeon"}) {
+        expect_refused("transport", bad, [&](params &p) { p.transport = bad; });
+    }
+    for (const char *bad : {"", "tmp", "./x"}) {
+        expect_refused("directory", bad, [&](params &p) { p.directory = bad; });
+    }
+    for (const char *good : {"tcp", "ud", "none"}) {
+        params p;
+        p.transport = good;
+        EXPECT_TRUE(check(p).ok) << good;
+    }
+}
+
 TEST(parameters, known_words_are_told_apart) {
     strategy_kind s{};
     EXPECT_TRUE(parse_strategy("none", &s) && strategy_kind::none == s);

@@ -101,6 +101,23 @@ TEST_F(segments, a_missing_directory_is_an_error_with_its_reason) {
     EXPECT_EQ(-1, mine.fd());
 }
 
+TEST_F(segments, a_directory_too_long_for_the_ticket_is_an_error) {
+    const std::string deep = "/" + std::string(200, 'd');
+    EXPECT_EQ(ENAMETOOLONG, mine.create(deep.c_str(), 9, 1, ring, 1));
+    EXPECT_FALSE(mine.mapped());
+}
+
+TEST_F(segments, the_ticket_tells_where_the_file_is) {
+    ASSERT_EQ(0, make());
+    EXPECT_EQ(directory.path(), mine.ticket().directory);
+}
+
+TEST_F(segments, one_that_could_not_be_made_can_be_made_elsewhere) {
+    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", 9, 1, ring, 1));
+    EXPECT_EQ(0, make()) << mine.why();
+    EXPECT_EQ(0, theirs_opens(mine.ticket()));
+}
+
 TEST_F(segments, the_name_goes_with_unlink_and_the_mapping_stays) {
     ASSERT_EQ(0, make());
     ASSERT_EQ(0, theirs_opens(mine.ticket()));

@@ -159,7 +159,9 @@ void engine::send(send_op *op) {
         return;
     }
     const wire::match m{op->context, op->source, op->tag};
-    if (op->length <= ep->eager_limit) {
+    // A synchronous one is answered, and over the network only an RTS carries the address the
+    // answer goes to: the receiver may not have met us.
+    if (op->length <= ep->eager_limit && !(op->synchronous && route::network == ep->way)) {
         const auto bytes = static_cast<std::uint32_t>(op->length);
         const void *data = op->buffer;
         if (nullptr == data && 0 != bytes) {

@@ -157,16 +157,18 @@ private:
     // So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
     // look costs the application two switches and what it has in its caches.
     void adapt(std::uint64_t moved, std::uint32_t fastest_us) {
-        pace_us_ = std::max(pace_us_, fastest_us);
+        // A socket's buffer may hold little more than that, so more than a quarter above it
+        // already means that the sender waits for us.
         if (moved < bytes_per_look / 2) {
             pace_us_ = std::min(pace_us_ + pace_us_ / 2, slowest_us);
-        } else if (moved > bytes_per_look * 2) {
-            pace_us_ = std::max(pace_us_ / 2, fastest_us);
+        } else if (moved > bytes_per_look / 4 * 5) {
+            pace_us_ /= 2;
         }
+        pace_us_ = std::max(pace_us_, fastest_us);
     }
 
     std::uint64_t moved_before_ = 0;
-    std::uint32_t pace_us_ = 0;
+    std::uint32_t pace_us_ = 200;
     std::uint32_t quiet_ = 0;     // passes in a row without an event
     std::uint32_t waited_us_ = 0; // for a message whose notice came first
 };

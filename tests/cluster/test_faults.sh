@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# Helpers, ranks and launchers that die or stop on two nodes: right data or one clear end, no hang, nothing left.
+. "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
+
+S=(-np 4 --mca pml smartint)
+cluster_up 2 200mbit
+PPN=2
+set_launcher
+
+node_of() {      # the node a process is on, by its pid namespace
+    local node space
+    space=$(readlink "/proc/$1/ns/pid") || return 0
+    for node in $(cluster_nodes); do
+        [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
+    done
+}
+helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" = "$1" ] && echo "$pid"; done; }
+two_helpers() { [ -n "$(helpers_on n0)" ] && [ -n "$(helpers_on n1)" ]; }
+hit() {      # hit SIGNAL PIDS...
+    local signal=$1
+    shift
+    [ $# -gt 0 ] || { complain "nobody to hit"; return; }
+    kill "-$signal" "$@"
+}
+
+phase_job() {      # phase_job NAME WHEN SIGNAL NODES LAUNCHER-ARGS...
+    local name=$1 when=$2 signal=$3 nodes=$4 node victims=
+    shift 4
+    begin_phases "$name" 60 1 "$@"
+    reached ready
+    until_true 5 two_helpers || complain "not a helper on each node"
+    for node in $nodes; do victims="$victims $(helpers_on "$node")"; done
+    # shellcheck disable=SC2086
+    {
+        [ "$when" != before ] || hit "$signal" $victims
+        proceed begin
+        reached moving
+        [ "$when" != during ] || hit "$signal" $victims
+        reached moved
+        [ "$when" != after ] || hit "$signal" $victims
+        proceed go
+        end_job
+        [ "$signal" != STOP ] || kill -CONT $victims
+    }
+    expect_ok
+    verdict
+}
+phase_job helper-killed-before before KILL "n0" "${S[@]}"
+phase_job helper-killed-during-sender during KILL "n0" "${S[@]}"
+phase_job helper-killed-during-both during KILL "n0 n1" "${S[@]}"
+phase_job helper-killed-after after KILL "n1" "${S[@]}"
+phase_job helper-stopped-during during STOP "n1" "${S[@]}"
+phase_job helper-stopped-before before STOP "n0 n1" "${S[@]}"
+
+program spin
+for how in "drop 100" "drop 50" "garbage 100"; do
+    set -- $how
+    run_job "notices-$1-$2" 60 "${S[@]}" --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 1 2
+    expect_ok
+    expect_silence
+    verdict
+done
+
+run_job helper-missing 60 "${S[@]}" --mca smartint_helper_path /nonexistent "$PROGRAM" 1 2
+expect_ok
+# one of each node; Open MPI shows the first and counts the other
+expect_message 'smartint could not start the helper process' 'Host: +n[01]' 'Program: +/nonexistent' 'Remedy: '
+verdict
+
+run_job transport-none 60 "${S[@]}" --mca smartint_transport none "$PROGRAM" 1 2
+expect_end 20
+expect_message 'pml/smartint has no way to a process' 'Host: +n' 'Remedy: '
+verdict
+
+# ---- ends
+
+ranks_on() { local pid; for pid in $(pids phases); do [ "$(node_of "$pid")" = "$1" ] && echo "$pid"; done; }
+daemon_on() {      # its environment is a fresh one and tells nothing: it is known by its node
+    local pid
+    for pid in /proc/[0-9]*; do
+        [ "$(cat "$pid/comm" 2>/dev/null)" = orted ] && [ "$(node_of "${pid#/proc/}")" = "$1" ] && echo "${pid#/proc/}"
+    done
+}
+end_by() {      # end_by NAME COMMAND
+    begin_phases "$1" 60 20 "${S[@]}"
+    reached ready
+    proceed begin
+    reached moving
+    eval "$2" || complain "could not do: $2"
+    local from
+    from=$(milliseconds)
+    job_over() { ! kill -0 "$JOB" 2>/dev/null; }
+    until_true 8 job_over || complain "mpirun still ran 8 s after"
+    end_job
+    [ "$RC" -ne 0 ] || complain "exit code 0"
+    verdict
+}
+# shellcheck disable=SC2016
+{
+    end_by rank-killed 'kill -KILL $(ranks_on n1 | head -n 1)'
+    end_by all-of-a-node-killed 'kill -KILL $(ranks_on n0)'
+    end_by mpirun-terminated 'kill -TERM "$JOB"'
+    end_by daemon-killed 'kill -KILL $(daemon_on n1)'
+}
+
+cluster_down faults
+cluster_done

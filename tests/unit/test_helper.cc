@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// The helper inside this process: its core runs in a thread, its ranks are this process or
+// children.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "common_smartint_ring.h"
+#include "harness.h"
+#include "smartintd_core.h"
+#include "smartintd_place.h"
+
+namespace smartint::daemon {
+namespace {
+
+using namespace test;
+
+TEST(placement, a_unit_nobody_has_taken_is_chosen_near_ones_first) {
+    using list = std::vector<unsigned>;
+    const struct {
+        list allowed, taken, near;
+        unsigned index;
+        int expected;
+    } table[] = {
+        {{}, {}, {}, 0, -1},
+        {{0}, {}, {}, 0, 0},
+        {{0}, {0}, {}, 0, -1},
+        {{0, 1}, {0}, {}, 0, 1},
+        {{0, 1}, {0, 1}, {0, 1}, 0, -1},
+        {{0, 1, 2, 3}, {0}, {0, 1}, 0, 1},
+        {{0, 1, 2, 3}, {0}, {2, 3}, 0, 2},
+        {{0, 1, 2, 3}, {0}, {2, 3}, 1, 3},
+        {{0, 1, 2, 3}, {0}, {2, 3}, 2, 1},
+        {{0, 1, 2, 3}, {0}, {2, 3}, 3, -1},
+        {{0, 1, 2, 3}, {}, {}, 3, 3},
+        {{0, 1, 2, 3}, {}, {}, 4, -1},
+        {{3, 1, 2}, {}, {}, 0, 3},
+        {{5}, {0, 1}, {9}, 0, 5},
+        {{1, 2}, {7, 8}, {1, 2}, 1, 2},
+    };
+    for (const auto &t : table) {
+        EXPECT_EQ(t.expected, choose_unit(t.allowed, t.taken, t.near, t.index)) << (&t - table);
+    }
+}
+
+bool parse(std::vector<const char *> args, options *o, std::string *problem) {
+    args.insert(args.begin(), "smartintd");
+    std::vector<char *> argv;
+    for (const char *a : args) {
+        argv.push_back(const_cast<char *>(a));
+    }
+    return parse_options(static_cast<int>(argv.size()), argv.data(), o, problem);
+}
+
+TEST(command_line, every_option_is_read) {
+    options o;
+    std::string problem;
+    ASSERT_TRUE(parse({"--index=3", "--poll-us=77", "--launcher=4711", "--cores=1,2", "--transport=ud",
+                       "--device=eth0", "--board=/dev/shm/x"},
+                      &o, &problem));
+    EXPECT_EQ(3U, o.index);
+    EXPECT_EQ(77U, o.poll_us);
+    EXPECT_EQ(4711U, o.launcher);
+    EXPECT_EQ("1,2", o.cores);
+    EXPECT_EQ("ud", o.transport);
+    EXPECT_EQ("eth0", o.device);
+    EXPECT_EQ("/dev/shm/x", o.board);
+    options d;
+    EXPECT_TRUE(parse({}, &d, &problem));
+    EXPECT_EQ(0U, d.index);
+}
+
+TEST(command_line, what_it_does_not_know_or_is_out_of_range_is_named) {
+    for (const char *bad : {"--index=16", "--index=", "--index=-1", "--index=1x", "--index", "-h", "x",
+                            "--poll-us=1000001", "--poll-us=99999999999999999999", "--launcher=99999999999",
+                            "--cores", "--what=1", "", "--index=4294967297"}) {
+        options o;
+        std::string problem;
+        EXPECT_FALSE(parse({"--poll-us=5", bad}, &o, &problem)) << bad;
+        EXPECT_EQ(bad, problem);
+    }
+}
+
+// A board whose ranks all are this process, and a helper for it.
+class node {
+public:
+    explicit node(unsigned slots = 2, std::uint32_t job = 9) {
+        EXPECT_EQ(0, board.create(directory.path().c_str(), job, slots, 16384, 1));
+        for (unsigned i = 0; i < slots; ++i) {
+            wake.push_back(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+            owner.emplace_back();
+            owner[i].attach(&board.slot(i));
+        }
+    }
+    ~node() {
+        finish();
+        for (const int fd : wake) {
+            close(fd);
+        }
+    }
+    void attach(unsigned i, std::uint32_t pid = static_cast<std::uint32_t>(getpid())) {
+        auto &c = board.slot(i).control;
+        c.pid = pid;
+        c.start_time = process_start_time(pid);
+        c.wake_fd = wake[i];
+        c.cpus[0] = ~0ULL; // every unit is a rank's: the helper has none of its own
+        c.attached = 1;
+    }
+    void attach_all() {
+        for (unsigned i = 0; i < board.slots(); ++i) {
+            attach(i);
+        }
+    }
+    options standard() const {
+        options o;
+        o.device = "lo";
+        o.board = directory.path() + "/" + board.ticket().name;
+        return o;
+    }
+    bool make(const options &o) {
+        helper = std::make_unique<core>(o);
+        return helper->start(dup(board.fd()));
+    }
+    void run() {
+        runner = std::thread([this] {
+            helper->run();
+            cpu_ns = thread_cpu_ns();
+            over = true;
+        });
+    }
+    void finish() {
+        if (runner.joinable()) {
+            helper->stop();
+            runner.join();
+        }
+        helper.reset();
+    }
+    layout::helper_line &line() { return board.helper(0); }
+    bool rung(unsigned i) { return drain_eventfd(wake[i]); }
+
+    scratch_directory directory;
+    segment board;
+    std::vector<int> wake;
+    std::vector<board_owner> owner;
+    std::unique_ptr<core> helper;
+    std::thread runner;
+    std::atomic<bool> over{false};
+    std::atomic<std::uint64_t> cpu_ns{0};
+};
+
+// Enter b into a's table of nodes, as a rank of a would.
+void introduce(node &a, std::uint32_t index, node &b) {
+    layout::node_entry &e = a.board.nodes()[index];
+    e.address_bytes = b.line().address_bytes;
+    std::memcpy(e.address, b.line().address, e.address_bytes);
+    e.secret_hi = b.board.header().secret_hi;
+    e.secret_lo = b.board.header().secret_lo;
+    e.state = 2;
+}
+
+TEST(helper, says_hello_on_its_line_and_goodbye_at_the_end) {
+    node n;
+    n.attach_all();
+    ASSERT_TRUE(n.make(n.standard())) << n.helper->why();
+    EXPECT_EQ(layout::helper_sleeping, n.line().state.load());
+    EXPECT_EQ(static_cast<std::uint32_t>(getpid()), n.line().pid.load());
+    EXPECT_GE(n.line().doorbell_fd.load(), 0);
+    EXPECT_GT(n.line().address_bytes, 4U);
+    n.run();
+    n.finish();
+    EXPECT_EQ(layout::helper_gone, n.line().state.load());
+}
+
+TEST(helper, takes_the_boards_name_away_once_all_ranks_are_in) {
+    node n;
+    n.attach(0);
+    ASSERT_TRUE(n.make(n.standard()));
+    EXPECT_EQ(1U, n.directory.left().size());
+    n.run();
+    EXPECT_EQ(1U, n.directory.left().size());
+    n.attach(1);
+    wait_until("the name goes", [&] { return n.directory.left().empty(); });
+}
+
+TEST(helper, refuses_a_board_that_is_none_and_leaves_its_name_alone) {
+    node n;
+    n.attach_all();
+    n.board.header().version = 99;
+    EXPECT_FALSE(n.make(n.standard()));
+    EXPECT_NE(std::string::npos, n.helper->why().find("99")) << n.helper->why();
+    n.helper.reset();
+    EXPECT_EQ(1U, n.directory.left().size()) << "ranks of the right version may still come";
+    n.board.header().version = layout::version;
+    options o = n.standard();
+    o.index = layout::max_helpers;
+    EXPECT_FALSE(n.make(o));
+    n.helper.reset();
+    core nothing{options{}};
+    EXPECT_FALSE(nothing.start(-1));
+    EXPECT_FALSE(nothing.start(open("/dev/null", O_RDWR)));
+}
+
+TEST(helper, leaves_no_descriptor_open) {
+    {
+        node warm;
+        warm.attach_all();
+        ASSERT_TRUE(warm.make(warm.standard()));
+    }
+    const unsigned before = open_descriptors();
+    {
+        node n;
+        n.attach_all();
+        ASSERT_TRUE(n.make(n.standard()));
+        n.run();
+    }
+    EXPECT_EQ(before, open_descriptors());
+}
+
+TEST(helper, sleeps_when_nothing_is_armed) {
+    node n;
+    n.attach_all();
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    wait_until("it sleeps", [&] { return layout::helper_sleeping == n.line().state; });
+    const std::uint64_t before = n.line().sleeps;
+    const std::uint64_t scans = n.line().scans;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_LE(n.line().sleeps.load(), before + 1) << "nobody rang, so it did not get up";
+    EXPECT_EQ(scans, n.line().scans.load());
+    n.finish();
+    EXPECT_LT(n.cpu_ns.load(), 200000000ULL) << "far below what spinning for 300 ms takes";
+}
+
+TEST(helper, without_a_unit_of_its_own_it_sleeps_even_when_something_is_armed) {
+    node n;
+    n.attach_all();
+    bool matched = false;
+    n.owner[0].arm(rts_pattern(1, 2, 3, false, false), &matched);
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    wait_until("it sleeps", [&] { return layout::helper_sleeping == n.line().state; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(-1, n.line().cpu.load());
+    EXPECT_EQ(layout::helper_sleeping, n.line().state.load());
+    EXPECT_LE(n.line().scans.load(), 1U);
+}
+
+TEST(helper, ends_when_its_ranks_are_gone) {
+    node n(2);
+    struct meeting {
+        std::atomic<bool> go{false};
+    };
+    shared_object<meeting> m;
+    child one([&] { wait_until("go", [&] { return m->go.load(); }); });
+    child two([&] { wait_until("go", [&] { return m->go.load(); }); });
+    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    n.attach(1, static_cast<std::uint32_t>(two.pid()));
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    one.kill();
+    one.join();
+    EXPECT_FALSE(n.over);
+    m->go = true;
+    EXPECT_EQ(0, two.join());
+    wait_until("it ends by itself", [&] { return n.over.load(); });
+}
+
+TEST(helper, DISABLED_ends_when_its_ranks_were_gone_before_it_looked) {
+    node n(2);
+    child one([] {});
+    const auto pid = static_cast<std::uint32_t>(one.pid());
+    const std::uint64_t start = process_start_time(pid);
+    one.join();
+    for (unsigned i = 0; i < 2; ++i) {
+        n.attach(i, pid);
+        n.board.slot(i).control.start_time = 0 == start ? 1 : start;
+    }
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    wait_until("it ends by itself", [&] { return n.over.load(); });
+    EXPECT_TRUE(n.directory.left().empty());
+}
+
+TEST(helper, DISABLED_a_rank_whose_pid_belongs_to_somebody_else_by_now_does_not_keep_it) {
+    node n(1);
+    n.attach(0);
+    n.board.slot(0).control.start_time = n.board.slot(0).control.start_time + 1;
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    wait_until("it ends by itself", [&] { return n.over.load(); });
+}
+
+TEST(helper, a_rank_that_comes_later_is_watched_too) {
+    node n(2);
+    struct meeting {
+        std::atomic<bool> go{false};
+    };
+    shared_object<meeting> m;
+    child one([&] { wait_until("go", [&] { return m->go.load(); }); });
+    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    n.attach(1);
+    wait_until("it has seen both", [&] { return n.directory.left().empty(); });
+    m->go = true;
+    one.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(n.over) << "this process lives";
+}
+
+TEST(helper, a_notice_goes_from_one_nodes_helper_to_the_others_board_and_wakes_the_rank) {
+    node a(2, 9), b(2, 9);
+    a.attach_all();
+    b.attach_all();
+    bool matched = true;
+    const int request = b.owner[1].arm(rts_pattern(5, 0, 7, true, false), &matched);
+    ASSERT_FALSE(matched);
+    ASSERT_TRUE(a.make(a.standard())) << a.helper->why();
+    ASSERT_TRUE(b.make(b.standard())) << b.helper->why();
+    introduce(a, 3, b);
+    a.run();
+    b.run();
+    ASSERT_TRUE(relay_post(a.board.relay(), 3, 1, make_rts_key(5, 6, 7), 70, 1));
+    wait_until("a bell where it sleeps", [&] {
+        ring_eventfd(a.line().doorbell_fd);
+        return 1 == b.line().delivered;
+    });
+    wait_until("the rank is woken", [&] { return b.rung(1); });
+    EXPECT_FALSE(b.rung(0));
+    EXPECT_TRUE(b.owner[1].is_matched(request));
+    EXPECT_EQ(1U, b.line().wakes.load());
+    EXPECT_EQ(0U, b.line().rejected.load());
+    wait_until("it is counted", [&] { return 1 == a.line().relayed; });
+    // inside: matched, and not woken
+    b.owner[0].set_progress(layout::rank_inside);
+    const int other = b.owner[0].arm(rts_pattern(5, 0, 8, true, false), &matched);
+    ASSERT_TRUE(relay_post(a.board.relay(), 3, 0, make_rts_key(5, 6, 8), 70, 2));
+    wait_until("the second", [&] {
+        ring_eventfd(a.line().doorbell_fd);
+        return 2 == b.line().delivered;
+    });
+    EXPECT_TRUE(b.owner[0].is_matched(other));
+    EXPECT_FALSE(b.rung(0));
+    EXPECT_EQ(1U, b.line().wakes.load());
+}
+
+TEST(helper, a_rung_doorbell_wakes_it_from_its_sleep) {
+    node a(1), b(1);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    a.run();
+    b.run();
+    wait_until("both sleep", [&] {
+        return layout::helper_sleeping == a.line().state && layout::helper_sleeping == b.line().state;
+    });
+    for (std::uint32_t i = 1; i <= 300; ++i) {
+        wait_until("room", [&] { return relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 4, i); });
+        std::atomic_thread_fence(std::memory_order_seq_cst); // D1
+        if (layout::helper_sleeping == a.line().state) {
+            ring_eventfd(a.line().doorbell_fd);
+        }
+    }
+    wait_until("all are there", [&] { return 300 == b.line().delivered; });
+    EXPECT_EQ(300U, b.board.slot(0).control.notices_posted.load());
+    EXPECT_EQ(0U, b.line().rejected.load());
+}
+
+TEST(helper, a_node_that_is_not_in_the_table_or_has_a_broken_address_costs_nothing) {
+    node a(1);
+    a.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    layout::node_entry &broken = a.board.nodes()[4];
+    broken.address_bytes = 20;
+    std::memset(broken.address, 0x55, 20);
+    broken.state = 2;
+    a.board.nodes()[5].address_bytes = 4000;
+    a.board.nodes()[5].state = 2;
+    for (const std::uint32_t index : {0U, 4U, 5U, 1023U, 1024U, 0xffffffffU}) {
+        for (std::uint32_t i = 1; i < 10; ++i) {
+            relay_post(a.board.relay(), index, 0, make_rts_key(1, 2, 3), 1, i);
+        }
+    }
+    for (int i = 0; i < 10; ++i) {
+        a.helper->pass();
+    }
+    EXPECT_TRUE(relay_empty(a.board.relay()));
+    EXPECT_EQ(0U, a.line().relayed.load());
+}
+
+// ---- what another helper, or somebody who claims to be one, sends
+
+struct relay_messages : testing::Test {
+    relay_messages() : gate(n.board) {
+        options o = n.standard();
+        o.transport = "none";
+        gate.open(o, [this](std::uint32_t slot, const key &k, std::uint64_t q) {
+            got.push_back({slot, k.hi, k.lo, q});
+        });
+        h.magic = static_cast<std::uint32_t>(layout::magic);
+        h.version = layout::version;
+        h.count = 1;
+        h.job = 9;
+        h.secret_hi = n.board.header().secret_hi;
+        h.secret_lo = n.board.header().secret_lo;
+    }
+    std::vector<std::byte> message(unsigned items) {
+        const auto bytes = static_cast<std::uint32_t>(sizeof(h) + items * sizeof(item));
+        std::vector<std::byte> m(8 + bytes);
+        const std::uint64_t word = ring_word::pack(bytes, 0, 1);
+        std::memcpy(m.data(), &word, 8);
+        std::memcpy(m.data() + 8, &h, sizeof(h));
+        for (unsigned i = 0; i < items; ++i) {
+            item.source_seq = i;
+            std::memcpy(m.data() + 8 + sizeof(h) + i * sizeof(item), &item, sizeof(item));
+        }
+        return m;
+    }
+    void receive(const std::vector<std::byte> &m) {
+        gate.receive(m.data(), static_cast<std::uint32_t>(m.size()));
+    }
+    void rejected(const char *what, unsigned items = 1) {
+        const std::uint64_t before = gate.rejected();
+        receive(message(items));
+        EXPECT_EQ(before + 1, gate.rejected()) << what;
+        EXPECT_TRUE(got.empty()) << what;
+    }
+
+    struct one {
+        std::uint32_t slot;
+        std::uint64_t hi, lo, source_seq;
+    };
+    node n{2, 9};
+    relay gate;
+    layout::relay_message_header h{};
+    layout::relay_message_item item{1, 0, 11, 22, 0};
+    std::vector<one> got;
+};
+
+TEST_F(relay_messages, a_good_one_is_delivered_item_by_item) {
+    for (unsigned items = 1; items <= layout::relay_batch; ++items) {
+        h.count = static_cast<std::uint16_t>(items);
+        got.clear();
+        receive(message(items));
+        ASSERT_EQ(items, got.size());
+        for (unsigned i = 0; i < items; ++i) {
+            EXPECT_EQ(1U, got[i].slot);
+            EXPECT_EQ(11U, got[i].hi);
+            EXPECT_EQ(22U, got[i].lo);
+            EXPECT_EQ(i, got[i].source_seq);
+        }
+    }
+    EXPECT_EQ(0U, gate.rejected());
+}
+
+TEST_F(relay_messages, every_wrong_field_is_rejected_and_counted) {
+    const auto good = h;
+    h.secret_hi ^= 1;
+    rejected("secret");
+    h = good;
+    h.secret_lo ^= 1ULL << 63;
+    rejected("secret");
+    h = good;
+    h.version = layout::version + 1;
+    rejected("version");
+    h = good;
+    h.magic ^= 1;
+    rejected("magic");
+    h = good;
+    h.job = 8;
+    rejected("job");
+    h = good;
+    for (const unsigned count : {0U, 2U, layout::relay_batch + 1, 0xffffU}) {
+        h.count = static_cast<std::uint16_t>(count);
+        rejected("count");
+    }
+    h.count = layout::relay_batch + 1;
+    rejected("more than a batch", layout::relay_batch + 1);
+    h = good;
+    h.count = 0;
+    rejected("nothing in it", 0);
+}
+
+TEST_F(relay_messages, a_slot_out_of_range_is_rejected_and_the_others_are_not) {
+    h.count = 3;
+    auto m = message(3);
+    const std::uint32_t wrong = 2;
+    std::memcpy(m.data() + 8 + sizeof(h) + sizeof(item), &wrong, 4);
+    receive(m);
+    EXPECT_EQ(1U, gate.rejected());
+    EXPECT_EQ(2U, got.size());
+}
+
+TEST_F(relay_messages, every_length_but_the_right_one_is_rejected) {
+    h.count = 2;
+    const auto good = message(2);
+    for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+        const std::uint64_t before = gate.rejected();
+        receive({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes)});
+        EXPECT_EQ(before + 1, gate.rejected()) << bytes;
+    }
+    auto longer = good;
+    longer.push_back(std::byte{0});
+    const std::uint64_t before = gate.rejected();
+    receive(longer);
+    EXPECT_EQ(before + 1, gate.rejected());
+    EXPECT_TRUE(got.empty());
+}
+
+TEST_F(relay_messages, random_ones_never_get_through) {
+    generator g(3);
+    for (int i = 0; i < 20000; ++i) {
+        auto m = message(1);
+        for (int k = 1 + static_cast<int>(g.below(4)); k > 0; --k) {
+            m[8 + g.below(sizeof(h))] ^= std::byte(1 + g.below(255));
+        }
+        m.resize(g.below(4) ? m.size() : g.below(static_cast<std::uint32_t>(m.size())));
+        if (0 == std::memcmp(m.data() + 8, &h, std::min<std::size_t>(sizeof(h), m.size() - std::min<std::size_t>(8, m.size())))) {
+            continue; // changed back
+        }
+        receive(m);
+    }
+    // the pad of the header is nobody's concern
+    for (const auto &one : got) {
+        EXPECT_EQ(1U, one.slot);
+    }
+    EXPECT_GT(gate.rejected(), 10000U);
+}
+
+TEST(helper, wrong_notices_from_another_node_are_counted_on_its_line) {
+    node a(1, 9), b(1, 9);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    a.board.nodes()[0].secret_lo ^= 1;
+    ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1));
+    wait_until("the rejection", [&] {
+        a.helper->pass();
+        b.helper->pass();
+        return 1 == b.line().rejected;
+    });
+    EXPECT_EQ(0U, b.line().delivered.load());
+    EXPECT_EQ(0U, b.board.slot(0).control.notices_posted.load());
+}
+
+TEST(helper, many_notices_at_once_travel_in_batches_and_none_is_lost) {
+    node a(1), b(4);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    for (std::uint32_t i = 0; i < layout::relay_entries; ++i) {
+        ASSERT_TRUE(relay_post(a.board.relay(), 0, i % 4, make_rts_key(1, 2, 3), 1, i + 1));
+    }
+    wait_until("all", [&] {
+        a.helper->pass();
+        b.helper->pass();
+        return layout::relay_entries == b.line().delivered;
+    });
+    for (unsigned i = 0; i < 4; ++i) {
+        EXPECT_EQ(layout::relay_entries / 4, b.board.slot(i).control.notices_posted.load());
+    }
+}
+
+} // namespace
+} // namespace smartint::daemon
