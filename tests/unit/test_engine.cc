@@ -22,6 +22,13 @@ constexpr std::uint64_t big = 1 << 20;
 
 std::uint64_t count(engine &e, stat s) { return e.counters().get(s); }
 
+unsigned armed(engine &e) {
+    e.enter();
+    const unsigned n = engine_access::board(e).armed_count();
+    e.leave();
+    return n;
+}
+
 params with(const char *rendezvous, const char *progress = "none") {
     params p = test_params(progress);
     p.rendezvous = rendezvous;
@@ -1008,7 +1015,7 @@ TEST_F(computing, a_receive_is_read_by_the_interrupt_thread_woken_once) {
     }
     EXPECT_EQ(0U, count(n.b, stat::wakes_self) + count(n.b, stat::wakes_futile) + count(n.a, stat::wakes_futile));
     EXPECT_EQ(0U, count(n.b, stat::reads_app));
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
 }
 
 TEST_F(computing, with_wildcards_the_notice_finds_the_receive_too) {
@@ -1206,10 +1213,10 @@ TEST_F(computing, a_small_message_to_a_large_receive_wakes_nobody_and_disarms_it
     r.aim(big, ctx, 0, tag);
     s.aim(n.to_b, 100, 3, ctx, 0, tag);
     n.receive(n.b, r);
-    EXPECT_EQ(1U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(1U, armed(n.b));
     n.send(n.a, s);
     n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
     EXPECT_EQ(0U, count(n.b, stat::wakes_match) + count(n.a, stat::wakes_sent));
 }
 
@@ -1222,14 +1229,14 @@ TEST_F(computing, receives_smaller_than_the_limit_are_not_armed) {
     small.aim(500000, ctx, 0, 1);
     large.aim(500001, ctx, 0, 2);
     n.receive(n.b, small);
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
     n.receive(n.b, large);
-    EXPECT_EQ(1U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(1U, armed(n.b));
     n.b.enter();
     EXPECT_TRUE(n.b.cancel_receive(&small));
     EXPECT_TRUE(n.b.cancel_receive(&large));
     n.b.leave();
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
     EXPECT_EQ(0U, engine_access::outstanding(n.b));
 }
 
@@ -1246,7 +1253,7 @@ TEST_F(computing, more_receives_than_the_table_holds_are_all_served) {
         n.receive(n.b, r[i]);
     }
     EXPECT_EQ(many - 63, count(n.b, stat::requests_overflow));
-    EXPECT_EQ(layout::request_entries, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(layout::request_entries, armed(n.b));
     for (std::size_t i = many; i-- > 0;) { // first those that stand behind the catch-all
         s[i].aim(n.to_b, bytes, i, ctx, 0, static_cast<std::int32_t>(i));
         n.send(n.a, s[i]);
@@ -1259,7 +1266,7 @@ TEST_F(computing, more_receives_than_the_table_holds_are_all_served) {
     for (std::size_t i = 0; i < many; ++i) {
         EXPECT_EQ(-1, r[i].differs(bytes, i));
     }
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
 }
 
 TEST_F(computing, messages_both_ways_one_after_the_other_have_no_futile_wake) {
@@ -1312,7 +1319,7 @@ TEST_F(computing, without_a_strategy_nothing_moves_and_nothing_is_armed) {
     n.receive(n.b, r);
     n.send(n.a, s);
     EXPECT_EQ(0U, count(n.b, stat::requests_armed));
-    EXPECT_EQ(0U, engine_access::board(n.b).armed_count());
+    EXPECT_EQ(0U, armed(n.b));
     n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
     EXPECT_EQ(1U, count(n.b, stat::reads_app));
 }
@@ -1373,11 +1380,14 @@ TEST_F(computing, several_application_threads_share_the_engine) {
         for (int t = 0; t < threads; ++t) {
             all.emplace_back([&, t] {
                 generator g(static_cast<std::uint64_t>(t));
+                // as the pml's requests: the memory stays, whoever still has a view of it
+                std::deque<test_recv> receives(rounds);
+                std::deque<test_send> sends(rounds);
                 for (int i = 0; i < rounds; ++i) {
                     const std::uint64_t bytes = g.below(3) ? g.below(9000) : g.below(300000);
                     const auto seed = static_cast<std::uint64_t>(i * 10 + t);
-                    test_recv r;
-                    test_send s;
+                    test_recv &r = receives[static_cast<std::size_t>(i)];
+                    test_send &s = sends[static_cast<std::size_t>(i)];
                     r.aim(300000, ctx, static_cast<std::int32_t>(1 - me), t);
                     s.aim(peer, bytes, seed, ctx, static_cast<std::int32_t>(me), t);
                     e.enter();
@@ -1397,6 +1407,10 @@ TEST_F(computing, several_application_threads_share_the_engine) {
                     ASSERT_EQ(-1, r.differs(bytes, seed));
                 }
                 --left;
+                wait_until("the other threads", [&] {
+                    e.progress();
+                    return 0 == left;
+                });
             });
         }
         for (auto &t : all) {
