@@ -270,7 +270,7 @@ TEST(helper, ends_when_its_ranks_are_gone) {
     wait_until("it ends by itself", [&] { return n.over.load(); });
 }
 
-TEST(helper, DISABLED_ends_when_its_ranks_were_gone_before_it_looked) {
+TEST(helper, ends_when_its_ranks_were_gone_before_it_looked) {
     node n(2);
     child one([] {});
     const auto pid = static_cast<std::uint32_t>(one.pid());
@@ -286,7 +286,7 @@ TEST(helper, DISABLED_ends_when_its_ranks_were_gone_before_it_looked) {
     EXPECT_TRUE(n.directory.left().empty());
 }
 
-TEST(helper, DISABLED_a_rank_whose_pid_belongs_to_somebody_else_by_now_does_not_keep_it) {
+TEST(helper, a_rank_whose_pid_belongs_to_somebody_else_by_now_does_not_keep_it) {
     node n(1);
     n.attach(0);
     n.board.slot(0).control.start_time = n.board.slot(0).control.start_time + 1;

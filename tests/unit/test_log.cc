@@ -91,7 +91,7 @@ TEST(reports, each_topic_speaks_for_itself) {
     });
 }
 
-TEST(reports, DISABLED_a_reporter_may_tell_something_itself_and_it_stays_pending) {
+TEST(reports, a_reporter_may_tell_something_itself_and_it_stays_pending) {
     in_a_process([] {
         set_reporter([](const report &r) {
             listen(r);

@@ -236,11 +236,11 @@ void core::run() {
                 continue;
             }
         }
-        sleep();
-        line().state.store(layout::helper_polling, std::memory_order_release); // awake: no bell
         if (0 == alive_) {
             break; // the job is over on this node, however it ended
         }
+        sleep();
+        line().state.store(layout::helper_polling, std::memory_order_release); // awake: no bell
         last_event = clock::now();
     }
 }

@@ -4,9 +4,6 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
-#include <cstring>
-
 namespace smartint::pml {
 
 void layout_convertor::prepare_send(const void *buf, std::size_t count,
@@ -48,16 +45,6 @@ std::uint64_t layout_convertor::pack(std::uint64_t at, void *to, std::uint64_t b
             break;
         }
         packed += moved;
-    }
-    if (0 == packed && 0 != bytes) {
-        // A receiver that takes less than the message may end inside an element.
-        std::byte whole[64];
-        iovec iov{whole, sizeof(whole)};
-        std::uint32_t count = 1;
-        std::size_t moved = sizeof(whole);
-        opal_convertor_pack(&convertor_, &iov, &count, &moved);
-        packed = std::min<std::uint64_t>(moved, bytes);
-        std::memcpy(p, whole, packed);
     }
     return packed;
 }

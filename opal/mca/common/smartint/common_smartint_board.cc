@@ -13,7 +13,11 @@ std::uint64_t pack_source(std::uint32_t source, std::uint32_t seq) {
     return static_cast<std::uint64_t>(source) << 32 | seq;
 }
 
-unsigned seen_index(std::uint32_t source) { return (source * 2654435761U >> 20) % seen_entries; }
+// A process's messages (bit 31 clear) and its answers (set) never share an entry.
+unsigned seen_index(std::uint32_t source) {
+    const std::uint32_t process = source & 0x7fffffffU;
+    return (process * 2654435761U >> 20) % (seen_entries / 2) * 2 + (source >> 31);
+}
 
 // 1-based counters that may wrap: later means less than half the range ahead.
 bool not_after(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) <= 0; }
@@ -98,19 +102,28 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     ++armed_count_;
     slot_->control.armed.store(used_, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
-    std::uint64_t source_seq = 0;
-    if (live_notice(p, &source_seq)) { // B3
-        // a poster may be doing the same: the exchange lets one of us have it
-        if (r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
-                                            std::memory_order_acq_rel)) {
-            r.match_seq.store(source_seq, std::memory_order_relaxed);
-        }
-        *matched = true;
-    }
+    *matched = match_live_notice(r, p, state, 0); // B3
     return i;
 }
 
-bool board_owner::live_notice(const key_pattern &p, std::uint64_t *source_seq) {
+// The owner's scan after it armed r. True: matched, by us or by a poster meanwhile. except:
+// the notice that led to nothing before, or 0.
+bool board_owner::match_live_notice(request_entry &r, const key_pattern &p, std::uint64_t state,
+                                    std::uint64_t except) {
+    std::uint64_t source_seq = 0;
+    if (!live_notice(p, except, &source_seq)) {
+        return false;
+    }
+    // a poster may be doing the same: the exchange lets one of us have it
+    if (r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
+                                        std::memory_order_acq_rel)) {
+        r.match_seq.store(source_seq, std::memory_order_relaxed);
+    }
+    return true;
+}
+
+bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
+                              std::uint64_t *source_seq) {
     const std::uint64_t end = slot_->control.notices_posted.load(std::memory_order_acquire);
     std::uint64_t from = end > notice_entries ? end - notice_entries : 0;
     if (scan_from_ > from) {
@@ -135,8 +148,20 @@ bool board_owner::live_notice(const key_pattern &p, std::uint64_t *source_seq) {
             continue;
         }
         all_dead = false;
-        if (matches(k, p)) {
+        if (ss != except && matches(k, p) && !taken(ss)) {
             *source_seq = ss;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Did this notice match another of our requests? One satisfies one.
+bool board_owner::taken(std::uint64_t source_seq) const {
+    for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
+        const int i = __builtin_ctzll(left);
+        if (is_matched(i) &&
+            source_seq == slot_->requests[i].match_seq.load(std::memory_order_relaxed)) {
             return true;
         }
     }
@@ -152,14 +177,29 @@ void board_owner::disarm(int index) {
     r.state.store(++generation_ << 2 | request_free, std::memory_order_release);
 }
 
-void board_owner::rearm_matched() {
+// Armed again: notices posted while it was matched found nobody armed, so we are the second
+// comer for them and look, as in arm().
+bool board_owner::rearm(int index) {
+    request_entry &r = slot_->requests[index];
+    // relaxed: ours, but for match_seq, which only serves to tell notices apart
+    const key_pattern p{{r.key_hi.load(std::memory_order_relaxed),
+                         r.key_lo.load(std::memory_order_relaxed)},
+                        {r.mask_hi.load(std::memory_order_relaxed),
+                         r.mask_lo.load(std::memory_order_relaxed)}};
+    const std::uint64_t before = r.match_seq.load(std::memory_order_relaxed);
+    const std::uint64_t state = ++generation_ << 2 | request_armed;
+    r.state.store(state, std::memory_order_release);     // B1
+    std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
+    return match_live_notice(r, p, state, before);       // B3
+}
+
+bool board_owner::rearm_matched() {
+    bool again = false;
     for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
         const int i = __builtin_ctzll(left);
-        if (is_matched(i)) {
-            slot_->requests[i].state.store(++generation_ << 2 | request_armed,
-                                           std::memory_order_release);
-        }
+        again = (is_matched(i) && rearm(i)) || again;
     }
+    return again;
 }
 
 bool board_owner::is_matched(int index) const {
@@ -167,15 +207,17 @@ bool board_owner::is_matched(int index) const {
            (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
 }
 
-void board_owner::settle(std::uint32_t source, std::uint32_t seq) {
+bool board_owner::settle(std::uint32_t source, std::uint32_t seq) {
+    bool again = false;
     for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
         const int i = __builtin_ctzll(left);
-        request_entry &r = slot_->requests[i];
+        const request_entry &r = slot_->requests[i];
         if (is_matched(i) &&
             pack_source(source, seq) == r.match_seq.load(std::memory_order_relaxed)) {
-            r.state.store(++generation_ << 2 | request_armed, std::memory_order_release);
+            again = rearm(i) || again;
         }
     }
+    return again;
 }
 
 bool board_owner::any_matched() const {

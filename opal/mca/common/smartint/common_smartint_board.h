@@ -39,9 +39,9 @@ public:
     bool active() const {
         return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire);
     }
-    // The application itself is in MPI: it has time.
-    bool inside() const {
-        return layout::rank_inside == slot_->control.progress.load(std::memory_order_acquire);
+    // The application waits in MPI: it has time, and stays until something comes.
+    bool waiting() const {
+        return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire);
     }
     bool handled(std::uint32_t source, std::uint32_t seq) const;
     // Scan requests armed for a notice; used by post and by the helper.
@@ -63,14 +63,14 @@ public:
     // notice was there already, so the owner is its own second comer.
     int arm(const key_pattern &p, bool *matched);
     void disarm(int index);
-    // Back to armed after a match that led to nothing.
-    void rearm_matched();
+    // Back to armed after a match that led to nothing. True: another notice matched at once.
+    bool rearm_matched();
     bool is_matched(int index) const;
     std::uint32_t match_seq(int index) const;
     bool any_matched() const;
     // The message a notice announced is here: requests it matched, of others that wait for
-    // the same key, are armed again.
-    void settle(std::uint32_t source, std::uint32_t seq);
+    // the same key, are armed again. After publish_seen; true as for rearm_matched.
+    bool settle(std::uint32_t source, std::uint32_t seq);
     unsigned armed_count() const { return armed_count_; }
 
     void publish_seen(std::uint32_t source, std::uint32_t seq);
@@ -89,7 +89,11 @@ public:
     bool wanted() const { return 0 != slot_->control.wanted.load(std::memory_order_acquire); }
 
 private:
-    bool live_notice(const key_pattern &p, std::uint64_t *source_seq);
+    bool rearm(int index);
+    bool match_live_notice(layout::request_entry &r, const key_pattern &p, std::uint64_t state,
+                           std::uint64_t except);
+    bool taken(std::uint64_t source_seq) const;
+    bool live_notice(const key_pattern &p, std::uint64_t except, std::uint64_t *source_seq);
 
     layout::slot *slot_ = nullptr;
     std::uint64_t used_ = 0;       // private mirror of control.armed

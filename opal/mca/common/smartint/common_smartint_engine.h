@@ -285,6 +285,7 @@ private:
     void refuse(); // count a message that can't be right
     void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync);
     void on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes);
+    bool fits(const send_op &op, const wire::answer &a) const;
     void on_cts(const std::byte *data, std::uint32_t bytes);
     void on_data(const std::byte *data, std::uint32_t bytes);
     void on_credit(const std::byte *data, std::uint32_t bytes);
@@ -299,7 +300,7 @@ private:
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
     bool share_copy(copy_job &job); // take an entry of our slot for both sides to work on
-    bool join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
+    void join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
     unsigned do_copies();
     // What a thread needs to take pieces of a job, captured under the gate.
     struct copy_view {
@@ -327,6 +328,8 @@ private:
     unsigned collect_finished_copies();
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
+    std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
+                       std::uint64_t wanted);
     bool pump_writes(send_op *op);
     static void write_completed(void *op, bool ok);
     void send_self(send_op *op);

@@ -71,7 +71,7 @@ void engine::check_matched() {
 }
 
 // What was announced did not come: a lost, late or forged notice. Arm again.
-void engine::give_up_matches() { board_.rearm_matched(); }
+void engine::give_up_matches() { matched_hint_ = board_.rearm_matched() || matched_hint_; }
 
 bool engine::chance(std::uint32_t percent) {
     random_ ^= random_ << 13;
@@ -167,7 +167,8 @@ void engine::ring_self() {
 
 void engine::publish_inside() {
     if (board_.attached()) {
-        board_.set_progress(layout::rank_inside);
+        const bool waits = 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed);
+        board_.set_progress(waits ? layout::rank_waiting : layout::rank_inside);
     }
 }
 
@@ -180,8 +181,9 @@ void engine::thread_begins() {
 void engine::thread_ends() {
     if (board_.attached()) {
         // other application threads may sit in waits (MPI_THREAD_MULTIPLE)
-        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed) ? layout::rank_inside
-                                                                          : layout::rank_outside);
+        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed)
+                                ? layout::rank_waiting
+                                : layout::rank_outside);
     }
 }
 
@@ -217,18 +219,22 @@ __attribute__((noinline)) void engine::leave_slow() {
 void engine::begin_wait() {
     if (gate::mode::locked == gate_.current_mode()) {
         waiting_.fetch_add(1, std::memory_order_relaxed);
-        if (board_.attached()) {
-            board_.set_progress(layout::rank_inside);
-        }
+        publish_inside();
         return;
     }
-    enter();
+    gate_.enter();
     ++waits_;
+    if (0 != outstanding_) {
+        publish_inside();
+    }
 }
 
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
         --waits_;
+        if (0 != outstanding_ && gate_.nested()) {
+            publish_inside(); // the call around this wait goes on
+        }
         leave();
         return;
     }

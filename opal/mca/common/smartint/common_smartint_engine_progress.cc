@@ -106,7 +106,7 @@ unsigned engine::poll_ring() {
             break;
         }
         const std::uint16_t source = ring_word::source(word);
-        if (source >= by_slot_.size()) {
+        if (source >= by_slot_.size() || source == me_.slot) {
             refuse();
         } else {
             endpoint *from = by_slot_[source];

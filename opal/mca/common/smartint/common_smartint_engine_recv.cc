@@ -144,6 +144,10 @@ void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes
             refuse(); // nobody to answer: a synchronous send comes from a known peer only
             return;
         }
+        if (route::self == from->way) {
+            refuse(); // what goes to ourselves takes no transport
+            return;
+        }
     } else {
         wire::match m{};
         if (!take_header(data, bytes, &m)) {
@@ -223,14 +227,15 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
         if (nullptr == from) {
             from = add_network(r.name, data, r.address_bytes, nullptr, 0);
         }
-        if (nullptr == from) {
-            refuse();
-            return;
-        }
+    }
+    if (nullptr == from || route::self == from->way) {
+        refuse();
+        return;
     }
     if (board_.attached()) {
         board_.publish_seen(static_cast<std::uint32_t>(from->name), r.sequence);
-        board_.settle(static_cast<std::uint32_t>(from->name), r.sequence);
+        matched_hint_ =
+            board_.settle(static_cast<std::uint32_t>(from->name), r.sequence) || matched_hint_;
     }
     const match_key k{r.m.context, r.m.source, r.m.tag};
     recv_op *op = matcher_.arrive(k);

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t share_from = 131072; // below, the answer costs more than it brings
 constexpr std::uint32_t smallest_step = 32768;
+constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
 template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
@@ -44,6 +45,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->received = std::min(r.length, op->capacity);
     op->moved = 0;
     op->credited = 0;
+    op->asked = wire::mode::none;
     op->state = op_state::moving;
     disarm_request(&op->board_index);
     if (0 == op->received) {
@@ -63,7 +65,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         }
         // The sender only waits: let it write. Where this side waits too, both copy; where it
         // computes, or is about to go back to it, it is left alone until it comes to wait.
-        const bool sender_idle = board_slot(&segment_.slot(from->slot)).inside();
+        const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && 0 != waits_);
         op->job.receive = op;
         if (rendezvous_kind::write == rendezvous_ ||
@@ -98,7 +100,7 @@ void engine::answer(recv_op *op, wire::mode how) {
     a.address = reinterpret_cast<std::uint64_t>(op->buffer);
     a.length = op->received;
     a.name = me_.name;
-    a.how = how;
+    a.how = op->asked = how;
     a.sequence = ++ep->cts_out;
     if (wire::mode::copy_into == how && op->job.entry >= 0) {
         a.shared = static_cast<std::uint32_t>(op->job.entry + 1) << 24 | op->job.generation;
@@ -113,6 +115,29 @@ void engine::answer(recv_op *op, wire::mode how) {
                 a.sequence);
 }
 
+// Is this an answer that this send can have got? Checked before anything is changed: the true
+// one may still come.
+bool engine::fits(const send_op &op, const wire::answer &a) const {
+    // A second answer comes where a shared copy failed at the receiver.
+    const bool again = op_state::moving == op.state && op.job.entry >= 0;
+    // A receiver that wants nothing sends a finish instead.
+    if ((op_state::rts_sent != op.state && !again) || op.peer->name != a.name || 0 == a.length ||
+        a.length > op.length) {
+        return false;
+    }
+    switch (a.how) {
+    case wire::mode::copy:
+        return route::self != op.peer->way;
+    case wire::mode::write:
+        return route::network == op.peer->way && nullptr != op.buffer && network_.caps().write;
+    case wire::mode::copy_into:
+        return route::shared == op.peer->way && a.length < copy_job::offset_mask &&
+               a.shared >> 24 <= layout::copy_entries;
+    default:
+        return false;
+    }
+}
+
 void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     wire::answer a{};
     if (!read_header(data, bytes, &a)) {
@@ -120,10 +145,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     send_op *op = sends_.find(a.sender);
-    // A second answer comes where a shared copy failed at the receiver.
-    const bool again = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
-    if (nullptr == op || op->peer->name != a.name ||
-        (op_state::rts_sent != op->state && !again) || a.length > op->length) {
+    if (nullptr == op || !fits(*op, a)) {
         refuse();
         return;
     }
@@ -139,7 +161,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     op->consumed = 0;
     op->how = a.how;
     if (wire::mode::copy_into == a.how) {
-        if (route::shared != op->peer->way || nullptr == op->buffer || !op->peer->direct) {
+        if (nullptr == op->buffer || !op->peer->direct) {
             send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
             return;
         }
@@ -147,14 +169,10 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         op->job.send = op;
         begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), a.address, a.length,
                    true);
-        if (0 == a.shared || join_copy(op->job, op->peer, a.shared)) {
-            list(&op->job);
+        if (0 != a.shared) {
+            join_copy(op->job, op->peer, a.shared);
         }
-        return;
-    }
-    if (wire::mode::write == a.how && (route::network != op->peer->way || nullptr == op->buffer ||
-                                       !network_.caps().write)) {
-        refuse();
+        list(&op->job);
         return;
     }
     op->state = op_state::moving;
@@ -227,10 +245,11 @@ bool engine::pump_fragments(send_op *op) {
         const wire::fragment f{op->remote_id, op->moved};
         const void *data = nullptr == op->buffer ? nullptr : op->buffer + op->moved;
         if (nullptr == data) {
-            scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
-            bytes = static_cast<std::uint32_t>(
-                op->gather(op, op->moved, scratch_.data(), bytes));
+            bytes = static_cast<std::uint32_t>(pack(op, op->moved, bytes, op->wanted));
             data = scratch_.data();
+            if (0 == bytes) {
+                break; // fatal
+            }
         }
         network::result r;
         if (in_place) {
@@ -260,6 +279,21 @@ bool engine::pump_fragments(send_op *op) {
     }
     stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
     return true;
+}
+
+// Into scratch_: at most `bytes` from packed offset `at`, of the first `wanted`. How many; 0 is
+// fatal. The receiver may want less than the message, to the middle of a basic element, which
+// gather does not split: so the last piece is asked for with more behind it.
+std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
+                           std::uint64_t wanted) {
+    const std::uint64_t ask =
+        at + bytes < wanted ? bytes : std::min(std::max(bytes, pack_bytes), op->length - at);
+    scratch_.resize(std::max<std::size_t>(scratch_.size(), ask));
+    const std::uint64_t got = op->gather(op, at, scratch_.data(), ask);
+    if (0 == got) {
+        fatal_ = "a datatype could not be packed";
+    }
+    return std::min(got, bytes);
 }
 
 void engine::write_completed(void *arg, bool ok) {
@@ -391,7 +425,8 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
         send_op *op = sends_.find(f.operation);
         // Moving: a shared copy that the receiver has finished.
         const bool shared = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
-        if (nullptr == op || (op_state::rts_sent != op->state && !shared)) {
+        if (nullptr == op || (op_state::rts_sent != op->state && !shared) ||
+            route::self == op->peer->way) {
             refuse();
             return;
         }
@@ -400,12 +435,14 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     recv_op *op = receives_.find(f.operation);
-    if (nullptr == op || op_state::moving != op->state) {
-        refuse();
+    const bool refused = wire::outcome::ok != f.result;
+    if (nullptr == op || op_state::moving != op->state ||
+        !(wire::mode::copy_into == op->asked || (wire::mode::write == op->asked && !refused))) {
+        refuse(); // who reads, or takes fragments, knows best when it is done
         return;
     }
     unlist(&op->job);
-    if (wire::outcome::refused == f.result) {
+    if (refused) {
         op->peer->direct = false;
         fly(op);
         answer(op, wire::mode::copy);
@@ -471,19 +508,14 @@ bool engine::share_copy(copy_job &job) {
     return true;
 }
 
-// False: the entry is not there, or the receiver has finished already and will say so.
-bool engine::join_copy(copy_job &job, endpoint *ep, std::uint32_t shared) {
+// shared: as in the answer, entry checked.
+void engine::join_copy(copy_job &job, endpoint *ep, std::uint32_t shared) {
     const std::uint32_t entry = (shared >> 24) - 1;
-    if (entry >= layout::copy_entries) {
-        refuse();
-        return false;
-    }
     layout::shared_copy &c = segment_.slot(ep->slot).copies[entry];
     job.entry = static_cast<int>(entry);
     job.generation = shared & static_cast<std::uint32_t>(copy_job::generation_mask);
     job.next = &c.next;
     job.done = &c.done;
-    return true;
 }
 
 void engine::list(copy_job *job) {
@@ -646,16 +678,20 @@ void engine::receive_self(recv_op *op, send_op *from) {
     constexpr std::uint64_t piece = 65536;
     for (std::uint64_t at = 0; at < op->received;) {
         std::uint64_t bytes = std::min(piece, op->received - at);
-        if (nullptr != from->buffer && nullptr != op->buffer) {
-            std::memmove(op->buffer + at, from->buffer + at, bytes);
-        } else if (nullptr != op->buffer) {
-            bytes = from->gather(from, at, op->buffer + at, bytes);
-        } else if (nullptr != from->buffer) {
-            op->scatter(op, at, from->buffer + at, bytes);
+        const std::byte *data = scratch_.data();
+        if (nullptr != from->buffer) {
+            data = from->buffer + at;
         } else {
-            std::vector<std::byte> buffer(bytes);
-            bytes = from->gather(from, at, buffer.data(), bytes);
-            op->scatter(op, at, buffer.data(), bytes);
+            bytes = pack(from, at, bytes, op->received);
+            data = scratch_.data();
+            if (0 == bytes) {
+                break; // fatal
+            }
+        }
+        if (nullptr != op->buffer) {
+            std::memmove(op->buffer + at, data, bytes);
+        } else {
+            op->scatter(op, at, data, bytes);
         }
         at += bytes;
     }

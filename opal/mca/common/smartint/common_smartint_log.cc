@@ -61,13 +61,14 @@ bool reports_pending() { return the_state().pending.load(std::memory_order_relax
 
 void flush_reports() {
     state &s = the_state();
+    // First: what is told from here on, by a reporter too, is pending again.
+    s.pending.store(false, std::memory_order_relaxed);
     for (unsigned i = 0; i < topics; ++i) {
         report r;
         std::string value;
         std::string detail;
         {
             const std::lock_guard<std::mutex> hold(s.lock);
-            s.pending.store(false, std::memory_order_relaxed);
             if (!s.kept[i]) {
                 continue;
             }

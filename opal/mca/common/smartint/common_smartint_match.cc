@@ -37,6 +37,9 @@ unexpected *message_of(list_hook *h) {
     return reinterpret_cast<unexpected::linked *>(h)->self;
 }
 
+// A message hangs in up to four queues; in that of its own key by this hook.
+bool by_own_key(list_hook *h) { return h == &message_of(h)->link[0].hook; }
+
 unsigned kind_of(std::int32_t source, std::int32_t tag) {
     return (any_source == source ? 1U : 0U) | (any_tag == tag ? 2U : 0U);
 }
@@ -230,11 +233,10 @@ void matcher::index_kind(unsigned kind) {
     all.reserve(unexpected_count_);
     for (match_queue *q : unexpected_.buckets) {
         for (; nullptr != q; q = q->next) {
-            if (any_source == q->key.source || any_tag == q->key.tag) {
-                continue;
-            }
             for (list_hook *h = q->head.next; h != &q->head; h = h->next) {
-                all.push_back(message_of(h));
+                if (by_own_key(h)) {
+                    all.push_back(message_of(h));
+                }
             }
         }
     }
@@ -273,12 +275,13 @@ unsigned matcher::drop_context(std::uint32_t context) {
     std::vector<unexpected *> dead;
     for (match_queue *q : unexpected_.buckets) {
         for (; nullptr != q; q = q->next) {
-            if (q->key.context != context || any_source == q->key.source ||
-                any_tag == q->key.tag) {
+            if (q->key.context != context) {
                 continue;
             }
             for (list_hook *h = q->head.next; h != &q->head; h = h->next) {
-                dead.push_back(message_of(h));
+                if (by_own_key(h)) {
+                    dead.push_back(message_of(h));
+                }
             }
         }
     }

@@ -115,6 +115,7 @@ struct recv_op {
     std::uint64_t moved = 0;    // bytes in place, copy pipeline
     std::uint64_t credited = 0; // bytes the sender was told of
     std::uint32_t unpacking = 0; // fragments kept for the application thread
+    wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
     copy_job job;
     recv_op *done_link = nullptr;
 

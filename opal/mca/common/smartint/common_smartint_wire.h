@@ -56,6 +56,7 @@ struct rendezvous {
 };
 
 enum class mode : std::uint32_t {
+    none = 0,
     copy = 1,      // send data fragments, with credits
     write = 2,     // write over the network, then fin
     copy_into = 3, // write with a direct copy between processes, then fin
