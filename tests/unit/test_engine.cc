@@ -945,6 +945,71 @@ TEST(engine, a_view_of_a_copy_that_is_over_takes_no_piece_of_the_next_one) {
     r->~test_recv();
 }
 
+TEST(engine, a_receive_from_a_lost_peer_fails_and_one_from_anybody_waits_on) {
+    node_pair n(with("auto"));
+    test_recv named, anybody, later;
+    named.aim(100, ctx, 0, tag);
+    named.peer = n.to_a;
+    anybody.aim(100, ctx, any_source, any_tag);
+    later.aim(100, ctx, 0, tag);
+    later.peer = n.to_a;
+    n.receive(n.b, anybody);
+    n.receive(n.b, named);
+    n.b.enter();
+    engine_access::lose(n.b, n.to_a);
+    n.b.leave();
+    n.receive(n.b, later);
+    n.b.progress();
+    EXPECT_EQ(1U, named.delivered);
+    EXPECT_TRUE(named.failed);
+    EXPECT_EQ(1U, later.delivered);
+    EXPECT_TRUE(later.failed);
+    EXPECT_EQ(0U, anybody.delivered);
+    n.b.enter();
+    EXPECT_TRUE(n.b.cancel_receive(&anybody));
+    n.b.leave();
+    EXPECT_EQ(0U, engine_access::posted(n.b));
+}
+
+// The interrupt thread's steps, one by one: the sender comes to wait after the first piece.
+TEST(engine, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
+    node_pair n(with("auto"));
+    for (const bool both : {false, true}) {
+        const std::uint64_t pushed = count(n.b, stat::pushes_requested);
+        const std::uint64_t written = count(n.a, stat::writes_app);
+        test_recv r;
+        test_send s;
+        r.aim(4 * big, ctx, 0, tag);
+        s.aim(n.to_b, 4 * big, 3, ctx, 0, tag);
+        n.receive(n.b, r);
+        n.send(n.a, s);
+        n.b.enter();
+        n.b.pass(true);
+        ASSERT_TRUE(n.b.look().copies);
+        n.b.leave();
+        const auto stale = engine_access::view_of(n.b, &r.job);
+        n.a.begin_wait();
+        ASSERT_TRUE(n.b.work_on_copies());
+        ASSERT_EQ(op_state::moving, r.state) << "one piece";
+        if (both) {
+            n.b.begin_wait(); // the receiver comes to wait too: the application hands over
+            n.b.progress();
+            n.b.end_wait();
+        } else {
+            n.b.enter();
+            EXPECT_FALSE(n.b.look().copies) << "the sender's now";
+            n.b.leave();
+        }
+        EXPECT_FALSE(engine_access::copy_step(n.b, stale)) << "no piece left in the old words";
+        EXPECT_EQ(pushed + 1, count(n.b, stat::pushes_requested));
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        n.a.end_wait();
+        EXPECT_EQ(both ? written : written + 1, count(n.a, stat::writes_app));
+        EXPECT_EQ(-1, r.differs(4 * big, 3));
+        EXPECT_FALSE(engine_access::copies_open(n.b));
+    }
+}
+
 TEST(engine, a_peer_lost_while_the_application_still_has_to_unpack_ends_its_receive_once) {
     network_pair n(with("copy"));
     test_recv r;
@@ -1182,6 +1247,50 @@ TEST_F(computing, a_wake_while_the_application_is_inside_is_not_in_its_way) {
     wait_until("the count", [&] { return 1 == count(n.b, stat::wakes_busy); });
     n.b.leave();
     EXPECT_EQ(0U, count(n.b, stat::wakes_futile));
+}
+
+TEST_F(computing, a_ring_for_what_the_application_finds_first_is_taken_back) {
+    node_pair n(parameters());
+    bool matched = false;
+    test_recv r;
+    test_send s;
+    r.aim(big, ctx, 0, tag);
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.receive(n.b, r);
+    // as with a thread, but nobody sleeps on the descriptor
+    n.b.enter();
+    board_owner &board = engine_access::board(n.b);
+    const int i = board.arm(rts_pattern(ctx, 0, tag, false, false), &matched);
+    board.set_progress(layout::rank_outside);
+    n.b.leave();
+    n.send(n.a, s);
+    EXPECT_EQ(1U, count(n.a, stat::wakes_sent));
+    n.b.enter();
+    n.b.pass(true);
+    EXPECT_EQ(0U, count(n.b, stat::wakes_withdrawn)) << "the thread is the one woken";
+    n.b.leave();
+    EXPECT_TRUE(drain_eventfd(n.b.wake_descriptor()));
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    board.settle(static_cast<std::uint32_t>(name_of(0)), 1);
+    board.set_progress(layout::rank_outside);
+    test_recv again, end;
+    test_send next, open; // one is under way: the engine looks at the board
+    open.aim(n.to_a, big, 5, ctx, 1, tag);
+    end.aim(big, ctx, 1, tag);
+    n.send(n.b, open);
+    again.aim(big, ctx, 0, tag);
+    next.aim(n.to_b, big, 4, ctx, 0, tag);
+    n.receive(n.b, again);
+    n.send(n.a, next);
+    n.drive("both", [&] { return 1 == next.delivered && 1 == again.delivered; });
+    EXPECT_EQ(2U, count(n.a, stat::wakes_sent));
+    EXPECT_EQ(1U, count(n.b, stat::wakes_withdrawn));
+    EXPECT_FALSE(drain_eventfd(n.b.wake_descriptor())) << "nothing is left to wake for";
+    n.receive(n.a, end);
+    n.drive("all", [&] { return 1 == open.delivered && 1 == end.delivered; });
+    n.b.enter();
+    board.disarm(i);
+    n.b.leave();
 }
 
 TEST_F(computing, what_was_matched_while_the_application_was_inside_is_served_when_it_leaves) {

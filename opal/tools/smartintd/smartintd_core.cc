@@ -157,7 +157,11 @@ unsigned core::scan() {
             woken_[i] = false;
             continue;
         }
-        if (!woken_[i] && !board_slot(&s).active() && waker_.wake(i, s)) {
+        if (woken_[i] || board_slot(&s).active()) {
+            continue;
+        }
+        board_slot(&s).note_ring();
+        if (waker_.wake(i, s)) {
             woken_[i] = true;
             line().wakes.fetch_add(1, std::memory_order_relaxed);
             ++wakes;

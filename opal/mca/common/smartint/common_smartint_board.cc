@@ -30,6 +30,13 @@ bool board_slot::handled(std::uint32_t source, std::uint32_t seq) const {
     return 0 != seen && seen >> 32 == source && not_after(seq, static_cast<std::uint32_t>(seen));
 }
 
+void board_slot::note_ring() const {
+    // relaxed: only spares the interrupt thread a wake in vain. If the rank has taken the word
+    // meanwhile, it stays empty.
+    std::uint32_t look = wanted_look;
+    slot_->control.wanted.compare_exchange_strong(look, wanted_rung, std::memory_order_relaxed);
+}
+
 board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t source,
                                                std::uint32_t seq) const {
     outcome o;
@@ -59,10 +66,13 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
             continue;
         }
         r.match_seq.store(pack_source(source, seq), std::memory_order_relaxed);
-        slot_->control.wanted.store(1, std::memory_order_release);
+        slot_->control.wanted.store(wanted_look, std::memory_order_release);
         std::atomic_thread_fence(std::memory_order_seq_cst); // B8, pairs with B10
         o.matched = true;
         o.wake = rank_outside == slot_->control.progress.load(std::memory_order_acquire); // B9
+        if (o.wake) {
+            note_ring();
+        }
         break; // one notice satisfies one request
     }
     return o;

@@ -8,10 +8,10 @@
 //   arm:  write entry; state = armed (B1 release); full fence (B2); scan notices (B3)
 //   post: write notice; stamp (B4 release);        full fence (B5); scan requests (B6)
 // Not both scans can miss: B2/B5 order each side's store before its own loads.
-//   match: state armed -> matched by compare-exchange (B7); wanted = 1; full fence (B8);
+//   match: state armed -> matched by compare-exchange (B7); wanted = look; full fence (B8);
 //          read progress (B9)
 //   leave: progress = outside; full fence (B10); read wanted (B11)
-// So a rank that leaves after B9 saw it inside reads wanted = 1.
+// So a rank that leaves after B9 saw it inside reads wanted = look.
 #pragma once
 
 #include "common_smartint_key.h"
@@ -44,6 +44,9 @@ public:
         return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire);
     }
     bool handled(std::uint32_t source, std::uint32_t seq) const;
+    // Whoever wakes the rank for a match says so first: a rank that comes by itself meanwhile
+    // takes the ring back.
+    void note_ring() const;
     // Scan requests armed for a notice; used by post and by the helper.
     outcome match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
@@ -83,10 +86,13 @@ public:
         return 0 != slot_->control.wanted.load(std::memory_order_acquire); // B11
     }
     // A read-modify-write: a match between a look and a plain store would be lost.
-    bool take_wanted() {
-        return 0 != slot_->control.wanted.exchange(0, std::memory_order_acq_rel);
+    layout::wanted_state take_wanted() {
+        return static_cast<layout::wanted_state>(
+            slot_->control.wanted.exchange(layout::wanted_nothing, std::memory_order_acq_rel));
     }
-    bool wanted() const { return 0 != slot_->control.wanted.load(std::memory_order_acquire); }
+    bool wanted() const {
+        return layout::wanted_nothing != slot_->control.wanted.load(std::memory_order_acquire);
+    }
 
 private:
     bool rearm(int index);

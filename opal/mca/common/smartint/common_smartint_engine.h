@@ -293,13 +293,17 @@ private:
     void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
                            std::uint32_t bytes);
 
-    // rendezvous
+    // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
+    static constexpr std::uint64_t share_from = 131072; // below, the answer costs more than it brings
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r);
     void answer(recv_op *op, wire::mode how);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
-    bool share_copy(copy_job &job); // take an entry of our slot for both sides to work on
+    // Take an entry of our slot for both sides to work on, from offset `from`.
+    bool share_copy(copy_job &job, std::uint64_t from);
+    bool sender_waits(const copy_job &job) const;
+    bool hand_over(copy_job &job);
     void join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
     unsigned do_copies();
     // What a thread needs to take pieces of a job, captured under the gate.
@@ -314,6 +318,7 @@ private:
         std::uint32_t pid = 0;
         std::uint32_t step = 0;
         bool write = false;
+        layout::slot *sender = nullptr; // to look whether it has come to wait, or nullptr
     };
     copy_view view_of(copy_job *job) const;
     // Take and move one piece; false: none left. The finisher lists the job as finished.

@@ -64,9 +64,20 @@ void engine::disarm_request(int *index) {
 
 // Somebody matched one of our requests: remember it, the pass that follows looks for it.
 void engine::check_matched() {
-    if (board_.attached() && board_.wanted() && board_.take_wanted()) {
-        stats_.add(stat::requests_matched);
-        matched_hint_ = true;
+    if (!board_.attached() || !board_.wanted()) {
+        return;
+    }
+    const layout::wanted_state wanted = board_.take_wanted();
+    if (layout::wanted_nothing == wanted) {
+        return;
+    }
+    stats_.add(stat::requests_matched);
+    matched_hint_ = true;
+    // The thread is being woken for what this pass sees to. If it has not run yet it need not:
+    // with nothing to be read its epoll_wait sleeps on. What is rung for later is not lost:
+    // matches from here on find the rank inside, and leaving looks at the board.
+    if (layout::wanted_rung == wanted && !by_thread_ && drain_eventfd(wake_fd_)) {
+        stats_.add(stat::wakes_withdrawn);
     }
 }
 

@@ -175,7 +175,7 @@ engine::thread_view engine::look() {
     v.matched = board_.attached() && board_.any_matched();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
-        if (job->waiter_only) {
+        if (job->waiter_only || hand_over(*job)) {
             continue;
         }
         const std::uint64_t next = job->next->load(std::memory_order_relaxed);

@@ -43,6 +43,11 @@ void engine::receive(recv_op *op) {
         receive_matched(op, u);
         return;
     }
+    if (nullptr != op->peer && op->peer->lost) {
+        op->failed = true;
+        complete(op);
+        return;
+    }
     matcher_.post(op);
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).

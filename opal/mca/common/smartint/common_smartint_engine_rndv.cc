@@ -8,11 +8,7 @@
 // Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
 // receiver computes and the sender sits in MPI, a short wake answers CTS and the sender,
 // which has nothing better to do, writes.
-#include <sched.h>
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "common_smartint_engine.h"
@@ -21,8 +17,6 @@
 namespace smartint {
 namespace {
 
-constexpr std::uint64_t share_from = 131072; // below, the answer costs more than it brings
-constexpr std::uint32_t smallest_step = 32768;
 constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
@@ -74,7 +68,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
             stats_.add(stat::pushes_requested);
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
             op->job.waiter_only = op->job.waiter_only || !waits;
-            if (op->received < share_from || !share_copy(op->job)) {
+            if (op->received < share_from || !share_copy(op->job, 0)) {
                 op->job.receive = nullptr; // the sender's alone
             } else {
                 list(&op->job);
@@ -451,218 +445,6 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
     complete(op);
 }
 
-// ---- direct copies
-
-engine::copy_view engine::view_of(copy_job *job) const {
-    // Where two sides share, pieces small enough for both to get some.
-    const auto step =
-        job->entry < 0 ? params_.copy_bytes
-                       : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-                             job->length / 4, smallest_step,
-                             std::max(params_.copy_bytes, smallest_step)));
-    return {job,         job->next,   job->done, job->generation, job->remote, job->local,
-            job->length, job->pid,    step,      job->write};
-}
-
-void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
-                        std::uint64_t length, bool write) {
-    if (0 == ep->pid) {
-        ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
-    }
-    job.remote = remote;
-    job.local = local;
-    job.length = length;
-    job.pid = ep->pid;
-    job.write = write;
-    job.waiter_only = nullptr != job.receive ? job.receive->blocking : job.send->blocking;
-    job.entry = -1;
-    job.error.store(0, std::memory_order_relaxed);
-    job.by_thread.store(false, std::memory_order_relaxed);
-    job.next = &job.own_next;
-    job.done = &job.own_done;
-    copy_generation_ = (copy_generation_ + 1) & copy_job::generation_mask;
-    job.generation = copy_generation_; // of all jobs together: memory is used again
-    job.own_done.store(0, std::memory_order_relaxed);
-    job.own_next.store(static_cast<std::uint64_t>(job.generation) << copy_job::generation_shift,
-                       std::memory_order_release); // J1
-}
-
-// An entry of our slot for this job, so that the sender can take pieces too. False: none free.
-bool engine::share_copy(copy_job &job) {
-    if (~0ULL == shared_copies_) {
-        return false;
-    }
-    const int i = __builtin_ctzll(~shared_copies_);
-    shared_copies_ |= 1ULL << i;
-    layout::shared_copy &c = segment_.slot(me_.slot).copies[i];
-    // the entry's own generation: another job than the last to use it
-    const std::uint64_t generation =
-        ((c.next.load(std::memory_order_relaxed) >> copy_job::generation_shift) + 1) &
-        copy_job::generation_mask;
-    job.entry = i;
-    job.generation = static_cast<std::uint32_t>(generation);
-    job.next = &c.next;
-    job.done = &c.done;
-    c.done.store(0, std::memory_order_relaxed);
-    c.next.store(generation << copy_job::generation_shift, std::memory_order_release); // J1
-    return true;
-}
-
-// shared: as in the answer, entry checked.
-void engine::join_copy(copy_job &job, endpoint *ep, std::uint32_t shared) {
-    const std::uint32_t entry = (shared >> 24) - 1;
-    layout::shared_copy &c = segment_.slot(ep->slot).copies[entry];
-    job.entry = static_cast<int>(entry);
-    job.generation = shared & static_cast<std::uint32_t>(copy_job::generation_mask);
-    job.next = &c.next;
-    job.done = &c.done;
-}
-
-void engine::list(copy_job *job) {
-    job->link = copies_;
-    copies_ = job;
-    job->listed = true;
-    own_copies_ += job->waiter_only ? 0 : 1;
-}
-
-int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
-    while (bytes > 0) {
-        iovec mine{v.local + at, bytes};
-        iovec theirs{reinterpret_cast<void *>(v.remote + at), bytes};
-        const auto pid = static_cast<pid_t>(v.pid);
-        const ssize_t n = v.write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
-                                  : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
-        if (n <= 0) {
-            if (n < 0 && EINTR == errno) {
-                continue;
-            }
-            return n < 0 ? errno : EFAULT;
-        }
-        at += static_cast<std::uint64_t>(n);
-        bytes -= static_cast<std::uint64_t>(n);
-    }
-    return 0;
-}
-
-bool engine::copy_step(const copy_view &v, bool by_thread) {
-    std::uint64_t next = v.next->load(std::memory_order_acquire); // pairs with J1
-    std::uint64_t at = 0;
-    std::uint64_t bytes = 0;
-    do {
-        at = next & copy_job::offset_mask;
-        if (next >> copy_job::generation_shift != v.generation || at >= v.length) {
-            return false;
-        }
-        bytes = std::min<std::uint64_t>(v.step, v.length - at);
-        // relaxed on failure: looked at again; success takes [at, at + bytes) for us alone
-    } while (!v.next->compare_exchange_weak(next, next + bytes, std::memory_order_acquire));
-    if (by_thread) {
-        v.job->by_thread.store(true, std::memory_order_relaxed);
-    }
-    if (int error = move_bytes(v, at, bytes); 0 != error) {
-        v.job->error.store(error, std::memory_order_relaxed);
-        v.done->fetch_or(copy_job::failed_bit, std::memory_order_relaxed); // ordered by J2
-    }
-    // J2: release what we moved; the finisher acquires everybody's pieces
-    const std::uint64_t done = v.done->fetch_add(bytes, std::memory_order_acq_rel) + bytes;
-    if ((done & ~copy_job::failed_bit) == v.length) {
-        copy_job *head = finished_.load(std::memory_order_relaxed);
-        do {
-            v.job->finished_link = head;
-        } while (!finished_.compare_exchange_weak(head, v.job, std::memory_order_release,
-                                                  std::memory_order_relaxed)); // J3
-    }
-    return true;
-}
-
-// Application thread, under the gate: it has come to wait, so it copies till the end.
-unsigned engine::do_copies() {
-    unsigned events = 0;
-    for (copy_job *job = copies_; nullptr != job; job = job->link) {
-        const copy_view v = view_of(job);
-        while (copy_step(v, false)) {
-            ++events;
-        }
-        if (job->by_thread.load(std::memory_order_relaxed) &&
-            (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
-            // The rest is in the interrupt thread's hands, which may want this very core.
-            sched_yield();
-        }
-    }
-    return events;
-}
-
-bool engine::work_on_copies() {
-    bool any = false;
-    while (!gate_.application_inside() && copy_step(thread_copy_, true)) {
-        any = true;
-    }
-    return any;
-}
-
-unsigned engine::collect_finished_copies() {
-    copy_job *job = finished_.exchange(nullptr, std::memory_order_acquire); // pairs with J3
-    unsigned events = 0;
-    while (nullptr != job) {
-        copy_job *next = job->finished_link;
-        finished_copy(job);
-        job = next;
-        ++events;
-    }
-    return events;
-}
-
-// Harmless for a job that is not listed. Gives a shared entry of ours back.
-void engine::unlist(copy_job *job) {
-    for (copy_job **p = &copies_; job->listed && nullptr != *p; p = &(*p)->link) {
-        if (*p == job) {
-            *p = job->link;
-            job->listed = false;
-            own_copies_ -= job->waiter_only ? 0 : 1;
-            break;
-        }
-    }
-    if (nullptr != job->receive && job->entry >= 0) {
-        shared_copies_ &= ~(1ULL << job->entry);
-        job->entry = -1;
-    }
-}
-
-void engine::finished_copy(copy_job *job) {
-    const bool failed = 0 != (job->done->load(std::memory_order_relaxed) & copy_job::failed_bit);
-    const bool thread = job->by_thread.load(std::memory_order_relaxed);
-    const int error = job->error.load(std::memory_order_relaxed);
-    unlist(job);
-    endpoint *ep = nullptr != job->receive ? job->receive->peer : job->send->peer;
-    if (failed) {
-        ep->direct = false;
-        stats_.add(stat::fallbacks);
-        tell(topic::no_direct_copy, job->write ? "process_vm_writev" : "process_vm_readv",
-             0 != error ? std::strerror(error) : "the other process was refused");
-    }
-    if (nullptr != job->receive) {
-        recv_op *op = job->receive;
-        if (failed) {
-            fly(op);
-            answer(op, wire::mode::copy);
-            return;
-        }
-        stats_.add(thread ? stat::reads_thread : stat::reads_app);
-        send_finish(ep, false, op->remote_id, true, wire::outcome::ok);
-        complete(op);
-        return;
-    }
-    send_op *op = job->send;
-    if (failed) {
-        op->state = op_state::rts_sent; // the receiver answers again
-        send_finish(ep, false, op->remote_id, false, wire::outcome::refused);
-        return;
-    }
-    stats_.add(thread ? stat::writes_thread : stat::writes_app);
-    send_finish(ep, false, op->remote_id, false, wire::outcome::ok);
-    complete(op);
-}
-
 // ---- to this process itself
 
 void engine::receive_self(recv_op *op, send_op *from) {
@@ -713,6 +495,13 @@ void engine::fail_peer_operations(endpoint *ep) {
             sent_calls_.emplace_back(m->sent, m->arg);
         }
         delete m;
+    }
+    // Nothing more comes from it, so what waits for it would wait for ever. A receive from
+    // anybody may still get another's message.
+    while (recv_op *op = matcher_.posted_from(ep)) {
+        matcher_.cancel(op);
+        op->failed = true;
+        complete(op);
     }
     receives_.each([&](recv_op *op) {
         if (op->peer == ep && op_state::moving == op->state) {

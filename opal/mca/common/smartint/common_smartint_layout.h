@@ -101,6 +101,12 @@ enum rank_state : std::uint32_t {
     rank_waiting = 3, // the application waits in MPI: it has time for a copy
 };
 
+enum wanted_state : std::uint32_t {
+    wanted_nothing = 0,
+    wanted_look = 1, // a request was matched and nobody may have acted yet
+    wanted_rung = 2, // and the rank's descriptor is being rung
+};
+
 // A rank's own words. Who writes what stands at each line.
 struct alignas(line) slot_control {
     // line 1: identity, written once by the rank at attach
@@ -115,7 +121,7 @@ struct alignas(line) slot_control {
     shared<std::uint32_t> progress; // rank_state
     std::uint32_t pad2[15];
     // line 3: written by whoever matches; cleared by the rank
-    shared<std::uint32_t> wanted; // a request was matched and nobody may have acted yet
+    shared<std::uint32_t> wanted; // wanted_state
     std::uint32_t pad3[15];
     // line 4: written by the rank
     shared<std::uint64_t> armed; // bit i: request i is armed (a hint for scanners)

@@ -160,6 +160,19 @@ bool matcher::cancel(recv_op *r) {
     return true;
 }
 
+recv_op *matcher::posted_from(const endpoint *peer) const {
+    for (const match_queue *q : posted_.buckets) {
+        for (; nullptr != q; q = q->next) {
+            for (list_hook *h = q->head.next; h != &q->head; h = h->next) {
+                if (receive_of(h)->peer == peer) {
+                    return receive_of(h);
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
 recv_op *matcher::arrive(const match_key &k) {
     recv_op *best = nullptr;
     for (unsigned kind = 0; kind < 4; ++kind) {

@@ -63,6 +63,8 @@ public:
     void post(recv_op *r);
     // Take a posted receive out; false if it is not posted (any more).
     bool cancel(recv_op *r);
+    // Any posted receive that names this peer, left in place; nullptr: none. Walks them all.
+    recv_op *posted_from(const endpoint *peer) const;
     // The receive a message with this key belongs to, taken out; nullptr: unexpected.
     recv_op *arrive(const match_key &k);
 
