@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What the engine's tests have in common: a message of any kind from one engine to another,
+// with everything checked that can be.
+#pragma once
+
+#include <algorithm>
+
+#include "harness_engine.h"
+
+namespace smartint::test {
+
+constexpr std::uint32_t ctx = 5;
+constexpr std::int32_t tag = 17;
+constexpr std::uint64_t big = 1 << 20;
+
+inline std::uint64_t count(engine &e, stat s) { return e.counters().get(s); }
+
+inline unsigned armed(engine &e) {
+    e.enter();
+    const unsigned n = engine_access::board(e).armed_count();
+    e.leave();
+    return n;
+}
+
+inline params with(const char *rendezvous, const char *progress = "none") {
+    params p = test_params(progress);
+    p.rendezvous = rendezvous;
+    p.arm_from = 0;
+    return p;
+}
+
+// a sends, b receives: data, status and what is left over.
+inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool receive_first,
+              unsigned send_step = 1, unsigned receive_step = 1, bool synchronous = false) {
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, bytes, bytes + 3, ctx, 0, tag, send_step);
+    s.synchronous = synchronous;
+    r.aim(capacity, ctx, 0, tag, receive_step);
+    if (receive_first) {
+        n.receive(n.b, r);
+        n.send(n.a, s);
+    } else {
+        n.send(n.a, s);
+        for (int i = 0; i < 20; ++i) {
+            n.b.progress();
+            n.a.progress();
+        }
+        n.receive(n.b, r);
+    }
+    n.drive("send and receive", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    const std::uint64_t expected = std::min(bytes, capacity);
+    EXPECT_EQ(op_state::done, s.state);
+    EXPECT_EQ(op_state::done, r.state);
+    EXPECT_EQ(bytes, r.announced);
+    EXPECT_EQ(expected, r.received);
+    EXPECT_EQ(bytes > capacity, r.truncated());
+    EXPECT_EQ(0, r.got_source);
+    EXPECT_EQ(tag, r.got_tag);
+    EXPECT_FALSE(s.failed || r.failed || r.overrun);
+    EXPECT_EQ(-1, r.differs(expected, bytes + 3)) << bytes << " bytes";
+    EXPECT_EQ(0U, engine_access::outstanding(n.a));
+    EXPECT_EQ(0U, engine_access::outstanding(n.b));
+    EXPECT_EQ(0U, engine_access::in_flight(n.a));
+    EXPECT_EQ(0U, engine_access::in_flight(n.b));
+    EXPECT_FALSE(engine_access::copies_open(n.a) || engine_access::copies_open(n.b));
+    for (int i = 0; i < 5; ++i) {
+        n.a.progress();
+        n.b.progress();
+    }
+    EXPECT_EQ(1U, s.delivered);
+    EXPECT_EQ(1U, r.delivered);
+}
+
+} // namespace smartint::test

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// Who copies a large message inside a node: the receiver, the sender, or both.
+#include <vector>
+
+#include "harness_exchange.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+
+TEST(copies, the_way_a_rendezvous_moves_is_counted) {
+    const struct {
+        const char *how;
+        stat at_a, at_b;
+    } ways[] = {{"read", stat::rts_sent, stat::reads_app},
+                {"write", stat::writes_app, stat::pushes_requested},
+                {"copy", stat::writes_app, stat::copies}};
+    for (const auto &w : ways) {
+        node_pair n(with(w.how));
+        exchange(n, 100000, 100000, true); // below what both sides share
+        EXPECT_EQ(1U, count(n.a, stat::rts_sent)) << w.how;
+        EXPECT_EQ(1U, count(n.b, stat::rts_received)) << w.how;
+        EXPECT_EQ(1U, count(n.a, w.at_a)) << w.how;
+        EXPECT_EQ(1U, count(n.b, w.at_b)) << w.how;
+        EXPECT_EQ(1U, count(n.b, stat::reads_app) + count(n.a, stat::writes_app)) << w.how;
+        EXPECT_EQ(0U, count(n.a, stat::eager_sent));
+        exchange(n, 100, 100, true);
+        exchange(n, 100, 100, false);
+        EXPECT_EQ(2U, count(n.a, stat::eager_sent));
+        EXPECT_EQ(2U, count(n.b, stat::eager_received));
+        EXPECT_EQ(1U, count(n.b, stat::unexpected));
+    }
+}
+
+TEST(copies, a_sender_who_only_waits_is_asked_to_write) {
+    node_pair n(with("auto"));
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, 100000, 1, ctx, 0, tag);
+    r.aim(100000, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.a.begin_wait();
+    n.a.send(&s);
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    n.a.end_wait();
+    EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
+    EXPECT_EQ(1U, count(n.a, stat::writes_app));
+    EXPECT_EQ(0U, count(n.b, stat::reads_app));
+    EXPECT_EQ(-1, r.differs(100000, 1));
+}
+
+TEST(copies, where_both_wait_both_sides_copy_one_message) {
+    node_pair n(with("auto"));
+    for (const std::uint64_t bytes : {131072ULL, 1048577ULL, 9000001ULL}) {
+        test_send s;
+        test_recv r;
+        s.aim(n.to_b, bytes, bytes, ctx, 0, tag);
+        r.aim(bytes, ctx, 0, tag);
+        n.a.begin_wait();
+        n.b.begin_wait();
+        n.b.receive(&r);
+        n.a.send(&s);
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        n.b.end_wait();
+        n.a.end_wait();
+        EXPECT_EQ(-1, r.differs(bytes, bytes)) << bytes;
+    }
+    EXPECT_EQ(3U, count(n.b, stat::pushes_requested));
+    EXPECT_EQ(3U, count(n.b, stat::reads_app) + count(n.a, stat::writes_app));
+    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+    EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
+}
+
+TEST(copies, more_shared_copies_than_there_are_entries_arrive_too) {
+    node_pair n(with("write"));
+    constexpr std::size_t many = layout::copy_entries + 20;
+    std::deque<test_send> s(many);
+    std::deque<test_recv> r(many);
+    for (std::size_t i = 0; i < many; ++i) {
+        r[i].aim(140000, ctx, 0, static_cast<std::int32_t>(i));
+        n.receive(n.b, r[i]);
+    }
+    for (std::size_t i = 0; i < many; ++i) {
+        s[i].aim(n.to_b, 140000, i, ctx, 0, static_cast<std::int32_t>(i));
+        n.send(n.a, s[i]);
+    }
+    for (int i = 0; i < 10; ++i) {
+        n.b.progress(); // answers them all before the sender moves
+    }
+    n.drive("all", [&] {
+        return std::all_of(s.begin(), s.end(), [](auto &x) { return 1 == x.delivered; }) &&
+               std::all_of(r.begin(), r.end(), [](auto &x) { return 1 == x.delivered; });
+    });
+    for (std::size_t i = 0; i < many; ++i) {
+        EXPECT_EQ(-1, r[i].differs(140000, i)) << i;
+    }
+}
+
+TEST(copies, a_direct_copy_the_kernel_refuses_is_replaced_by_the_pipeline) {
+    for (const char *how : {"read", "write"}) {
+        for (const std::uint64_t bytes : {100000ULL, 1000000ULL}) {
+            node_pair n(with(how));
+            n.to_a->pid = 0x7ffffff0U; // as seen from here nobody has that memory
+            n.to_b->pid = 0x7ffffff0U;
+            exchange(n, bytes, bytes, true);
+            EXPECT_EQ(1U, count(n.a, stat::fallbacks) + count(n.b, stat::fallbacks)) << how;
+            EXPECT_EQ(1U, count(n.b, stat::copies)) << how;
+            exchange(n, bytes, bytes, true);
+            exchange(n, bytes, bytes, false);
+        }
+    }
+}
+
+TEST(copies, where_only_the_senders_copies_are_refused_a_shared_copy_falls_back) {
+    for (const bool sender : {true, false}) {
+        node_pair n(with("auto"));
+        (sender ? n.to_b : n.to_a)->pid = 0x7ffffff0U;
+        test_send s;
+        test_recv r;
+        s.aim(n.to_b, big, 9, ctx, 0, tag);
+        r.aim(big, ctx, 0, tag);
+        n.a.begin_wait();
+        n.b.begin_wait();
+        n.b.receive(&r);
+        n.a.send(&s);
+        n.b.progress(); // the answer, and pieces of this side
+        n.a.progress();
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        n.b.end_wait();
+        n.a.end_wait();
+        EXPECT_EQ(-1, r.differs(big, 9));
+        EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+    }
+}
+
+TEST(copies, a_view_of_a_copy_that_is_over_takes_no_piece_of_the_next_one) {
+    // The interrupt thread looked, was preempted, and goes on when the request lives a second
+    // time, as the pml makes it: constructed anew at the same place.
+    node_pair n(with("read"));
+    alignas(test_recv) std::byte place[sizeof(test_recv)];
+    auto *r = new (place) test_recv;
+    std::vector<std::byte> first(big), second(big);
+    const auto begin = [&](std::vector<std::byte> &into, test_send &s, std::uint64_t seed) {
+        r->aim(big, ctx, 0, tag);
+        r->buffer = into.data();
+        n.receive(n.b, *r);
+        s.aim(n.to_b, big, seed, ctx, 0, tag);
+        n.send(n.a, s);
+        n.b.enter();
+        n.b.pass(true); // begins the copy and moves nothing
+        n.b.leave();
+        ASSERT_EQ(op_state::moving, r->state);
+    };
+    test_send s1, s2;
+    begin(first, s1, 1);
+    const auto stale = engine_access::view_of(n.b, &r->job);
+    n.drive("the first", [&] { return 1 == r->delivered && 1 == s1.delivered; });
+    EXPECT_EQ(-1, differs(first.data(), big, 1));
+    EXPECT_FALSE(engine_access::copy_step(n.b, stale)) << "it is over";
+    r->~test_recv();
+    r = new (place) test_recv;
+    begin(second, s2, 2);
+    EXPECT_FALSE(engine_access::copy_step(n.b, stale)) << "a piece of the second with the first's addresses";
+    n.drive("the second", [&] { return 1 == r->delivered && 1 == s2.delivered; });
+    EXPECT_EQ(-1, differs(second.data(), big, 2));
+    r->~test_recv();
+}
+
+// The interrupt thread's steps, one by one: the sender comes to wait after the first piece.
+TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
+    node_pair n(with("auto"));
+    for (const bool both : {false, true}) {
+        const std::uint64_t pushed = count(n.b, stat::pushes_requested);
+        const std::uint64_t written = count(n.a, stat::writes_app);
+        test_recv r;
+        test_send s;
+        r.aim(4 * big, ctx, 0, tag);
+        s.aim(n.to_b, 4 * big, 3, ctx, 0, tag);
+        n.receive(n.b, r);
+        n.send(n.a, s);
+        n.b.enter();
+        n.b.pass(true);
+        ASSERT_TRUE(n.b.look().copies);
+        n.b.leave();
+        const auto stale = engine_access::view_of(n.b, &r.job);
+        n.a.begin_wait();
+        ASSERT_TRUE(n.b.work_on_copies());
+        ASSERT_EQ(op_state::moving, r.state) << "one piece";
+        if (both) {
+            n.b.begin_wait(); // the receiver comes to wait too: the application hands over
+            n.b.progress();
+            n.b.end_wait();
+        } else {
+            n.b.enter();
+            EXPECT_FALSE(n.b.look().copies) << "the sender's now";
+            n.b.leave();
+        }
+        EXPECT_FALSE(engine_access::copy_step(n.b, stale)) << "no piece left in the old words";
+        EXPECT_EQ(pushed + 1, count(n.b, stat::pushes_requested));
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        n.a.end_wait();
+        EXPECT_EQ(both ? written : written + 1, count(n.a, stat::writes_app));
+        EXPECT_EQ(-1, r.differs(4 * big, 3));
+        EXPECT_FALSE(engine_access::copies_open(n.b));
+    }
+}
+
+} // namespace
+} // namespace smartint

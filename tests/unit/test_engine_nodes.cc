@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// Engines on two nodes, which is to say over tcp on the loopback.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "harness_exchange.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+
+struct engines_of_two_nodes : testing::Test {
+    void exchange(network_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool first,
+                  unsigned ss, unsigned rs, bool sync) {
+        test_send s;
+        test_recv r;
+        s.aim(n.to_b, bytes, bytes + 3, ctx, 0, tag, ss);
+        s.synchronous = sync;
+        r.aim(capacity, ctx, 0, tag, rs);
+        if (first) {
+            n.receive(n.b, r);
+        }
+        n.send(n.a, s);
+        if (!first) {
+            n.drive("unexpected", [&] { return 1 == engine_access::unexpected_messages(n.b); });
+            n.receive(n.b, r);
+        }
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        const std::uint64_t expected = std::min(bytes, capacity);
+        EXPECT_EQ(bytes, r.announced);
+        EXPECT_EQ(-1, r.differs(expected, bytes + 3)) << bytes;
+        EXPECT_FALSE(s.failed || r.failed || r.overrun);
+        EXPECT_EQ(0U, engine_access::in_flight(n.a) + engine_access::in_flight(n.b));
+    }
+};
+
+TEST_F(engines_of_two_nodes, every_size_arrives) {
+    network_pair n(with("auto"));
+    for (const std::uint64_t bytes : {0ULL, 1ULL, 8ULL, 1000ULL, 65535ULL, 65536ULL, 65537ULL, 200000ULL, 3000001ULL}) {
+        for (const bool first : {true, false}) {
+            exchange(n, bytes, bytes, first, 1, 1, false);
+            exchange(n, bytes, bytes, first, 3, 1, false);
+            exchange(n, bytes, bytes, first, 1, 3, false);
+            exchange(n, bytes, bytes / 2, first, 1, 1, true);
+            exchange(n, bytes, bytes, first, 3, 3, true);
+            ASSERT_FALSE(HasFailure()) << bytes << " " << first;
+        }
+    }
+    EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
+}
+
+TEST_F(engines_of_two_nodes, a_process_met_by_its_rts_alone_is_answered) {
+    engine a, b;
+    params p = with("auto");
+    set_hooks(a);
+    set_hooks(b);
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
+    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
+    test_send s;
+    test_recv r;
+    s.aim(to_b, big, 1, ctx, 0, tag);
+    r.aim(big, ctx, 0, tag);
+    b.enter();
+    b.receive(&r);
+    b.leave();
+    a.enter();
+    a.send(&s);
+    a.leave();
+    wait_until("both", [&] {
+        a.progress();
+        b.progress();
+        return s.delivered && r.delivered;
+    });
+    EXPECT_EQ(-1, r.differs(big, 1));
+    EXPECT_NE(nullptr, b.find_peer(name_of(0)));
+}
+
+TEST_F(engines_of_two_nodes, an_address_that_leads_nowhere_fails_the_send_and_hangs_nothing) {
+    engine a;
+    params p = with("auto");
+    set_hooks(a);
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
+    std::vector<std::byte> bad(20, std::byte{0x5a});
+    endpoint *nowhere = a.add_network(name_of(1), bad.data(), bad.size(), nullptr, 0);
+    ASSERT_NE(nullptr, nowhere);
+    for (const std::uint64_t bytes : {10ULL, 100000ULL}) { // the first to meet it, and one after
+        test_send s;
+        s.aim(nowhere, bytes, 1, ctx, 0, tag);
+        a.enter();
+        a.send(&s);
+        a.leave();
+        for (int i = 0; i < 1000 && 0 == s.delivered; ++i) {
+            a.progress();
+        }
+        EXPECT_EQ(1U, s.delivered) << bytes;
+        EXPECT_TRUE(s.failed) << bytes;
+    }
+}
+
+TEST_F(engines_of_two_nodes, an_address_too_long_or_empty_is_refused) {
+    engine a;
+    ASSERT_EQ(0, a.start(with("auto"), {name_of(0), 0, false}, true));
+    const std::vector<std::byte> bad(200);
+    EXPECT_EQ(nullptr, a.add_network(name_of(1), bad.data(), 97, nullptr, 0));
+    EXPECT_EQ(nullptr, a.add_network(name_of(1), bad.data(), 0, nullptr, 0));
+}
+
+TEST_F(engines_of_two_nodes, a_transport_nobody_has_keeps_the_engine_from_starting) {
+    engine a;
+    params p = with("auto");
+    p.transport = "carrier_pigeon";
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ENODEV, a.start(p, {name_of(0), 0, false}, true));
+    EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("carrier_pigeon"));
+    EXPECT_FALSE(a.started());
+}
+
+} // namespace
+} // namespace smartint
