@@ -100,7 +100,7 @@ bool core::start(int board_fd) {
 void core::watch_ranks() {
     for (unsigned i = 0; i < pidfds_.size(); ++i) {
         const auto &c = board_.slot(i).control;
-        if (pidfds_[i] != -1 || 1 != c.attached.load(std::memory_order_acquire)) {
+        if (pidfds_[i] != -1 || 1 != c.attached.load(std::memory_order_acquire)) { // A1
             continue;
         }
         ++seen_;

@@ -32,7 +32,7 @@ std::vector<unsigned> units_of_ranks(const segment &board) {
     for (unsigned i = 0; i < layout::cpu_mask_words * 64; ++i) {
         for (std::uint32_t s = 0; s < board.slots(); ++s) {
             const auto &c = board.slot(s).control;
-            if (1 == c.attached.load(std::memory_order_acquire) &&
+            if (1 == c.attached.load(std::memory_order_acquire) && // A1
                 0 != (c.cpus[i / 64] >> (i % 64) & 1)) {
                 v.push_back(i);
                 break;

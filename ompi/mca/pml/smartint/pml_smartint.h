@@ -31,7 +31,8 @@ extern mca_pml_base_module_t the_module;
 struct communicator_data {
     std::vector<endpoint *> peers; // by rank in the remote group, found at first use
 };
-endpoint *find_endpoint(ompi_communicator_t *comm, int rank); // slow part
+endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank); // nullptr: no way to it
+endpoint *find_endpoint(ompi_communicator_t *comm, int rank);    // says so
 inline endpoint *known_endpoint(ompi_communicator_t *comm, int rank) { // nullptr: not met yet
     return reinterpret_cast<communicator_data *>(comm->c_pml_comm)
         ->peers[static_cast<std::size_t>(rank)];

@@ -11,7 +11,6 @@
 extern "C" {
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/bml/bml.h"
-#include "ompi/runtime/params.h"
 #include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 }
@@ -51,7 +50,7 @@ void unreachable(ompi_proc_t *proc) {
 
 } // namespace
 
-endpoint *find_endpoint(ompi_communicator_t *comm, int rank) {
+endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
     ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
     engine &e = engine::instance();
     e.enter();
@@ -61,8 +60,13 @@ endpoint *find_endpoint(ompi_communicator_t *comm, int rank) {
         data->peers[static_cast<std::size_t>(rank)] = ep;
     }
     e.leave();
+    return ep;
+}
+
+endpoint *find_endpoint(ompi_communicator_t *comm, int rank) {
+    endpoint *ep = look_up_endpoint(comm, rank);
     if (nullptr == ep) {
-        unreachable(proc);
+        unreachable(ompi_comm_peer_lookup(comm, rank));
     }
     return ep;
 }

@@ -32,7 +32,9 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->source = engine_source(src);
     op->tag = engine_tag(tag);
     op->failed = false;
-    op->peer = src >= 0 ? known_endpoint(comm, src) : nullptr;
+    // So that it is armed by what its sender can do, and fails when that is lost.
+    endpoint *ep = src >= 0 ? known_endpoint(comm, src) : nullptr;
+    op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
 } // namespace

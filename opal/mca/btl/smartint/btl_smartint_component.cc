@@ -19,7 +19,7 @@ extern "C" int btl_smartint_close() noexcept {
 }
 
 bool chosen() {
-    return glue_named("pml") || glue_named("osc") || glue_named("spml") || glue_named("btl");
+    return glue_named("pml") || glue_named("btl");
 }
 
 extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept;

@@ -55,13 +55,13 @@ void common_table(module &m) {
 
 void fill_modules() {
     const params &p = engine::instance().settings();
-    const bool ours = glue_named("pml") || glue_named("osc") || glue_named("spml");
+    const bool ours = glue_named("pml");
     constexpr std::size_t head = 64; // ob1's own headers travel inside our limits
 
     module &s = the_component_state.shared;
     common_table(s);
     s.shared = true;
-    // Above vader and self (64K) only where a component of ours is chosen.
+    // Above vader and self (64K) only where our pml is chosen.
     s.super.btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + (ours ? 1024 : 0);
     s.super.btl_latency = 1;
     s.super.btl_bandwidth = 10000;

@@ -126,7 +126,7 @@ bool board_owner::match_live_notice(request_entry &r, const key_pattern &p, std:
     }
     // a poster may be doing the same: the exchange lets one of us have it
     if (r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
-                                        std::memory_order_acq_rel)) {
+                                        std::memory_order_acq_rel)) { // B7
         r.match_seq.store(source_seq, std::memory_order_relaxed);
     }
     return true;
@@ -253,7 +253,7 @@ bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const ke
     std::uint64_t ticket = q.posted.load(std::memory_order_relaxed);
     do {
         // signed: a ticket that others have passed meanwhile fails at the exchange, not here
-        if (static_cast<std::int64_t>(ticket - q.taken.load(std::memory_order_acquire)) >=
+        if (static_cast<std::int64_t>(ticket - q.taken.load(std::memory_order_acquire)) >= // R4
             static_cast<std::int64_t>(relay_entries)) {
             return false;
         }
@@ -278,7 +278,7 @@ bool relay_take(relay_queue &q, relay_item &out) {
     out.slot = static_cast<std::uint32_t>(target);
     out.k = {e.key_hi.load(std::memory_order_relaxed), e.key_lo.load(std::memory_order_relaxed)};
     out.source_seq = e.source_seq.load(std::memory_order_relaxed);
-    q.taken.store(at + 1, std::memory_order_release);
+    q.taken.store(at + 1, std::memory_order_release); // R3, pairs with R4
     return true;
 }
 

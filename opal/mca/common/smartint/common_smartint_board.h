@@ -23,7 +23,6 @@ namespace smartint {
 class board_slot {
 public:
     explicit board_slot(layout::slot *s = nullptr) : slot_(s) {}
-    layout::slot *raw() const { return slot_; }
 
     // Outcome of a scan or a post.
     struct outcome {

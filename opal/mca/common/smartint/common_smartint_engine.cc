@@ -128,13 +128,13 @@ void engine::attach_slot() {
     board_.attach(&s);
     by_slot_.assign(segment_.slots(), nullptr);
     waker_.resize(segment_.slots());
-    c.attached.store(1, std::memory_order_release); // A1: pairs with the waker's and helper's acquire
+    c.attached.store(1, std::memory_order_release); // A1, pairs with A1 of the readers
 }
 
 // The leader takes the name away once every rank of the node is in.
 void engine::unlink_when_complete() {
     for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
-        if (1 != segment_.slot(i).control.attached.load(std::memory_order_acquire)) {
+        if (1 != segment_.slot(i).control.attached.load(std::memory_order_acquire)) { // A1
             return;
         }
     }
@@ -174,8 +174,9 @@ void engine::save_stats() {
     const std::string &path = params_.stats_file;
     if (started_ && !path.empty() && !stats_saved_ &&
         !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
-        tell(topic::bad_parameter, ("smartint_stats_file = " + path).c_str(),
-             std::strerror(errno));
+        const std::string remedy = std::string("it cannot be written (") + std::strerror(errno) +
+                                   "); name a directory that exists on every node";
+        tell(topic::bad_parameter, ("smartint_stats_file = " + path).c_str(), remedy.c_str());
     }
     stats_saved_ = true;
 }
@@ -297,7 +298,8 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
 std::int32_t engine::publish_node(const remote_node &node) {
     layout::node_entry *table = segment_.nodes();
     for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
-        const std::uint32_t i = static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
+        const std::uint32_t i =
+            static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
         layout::node_entry &e = table[i];
         std::uint32_t state = 0;
         if (e.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {

@@ -33,9 +33,6 @@ namespace smartint {
 
 class interrupt_thread;
 
-inline constexpr int not_armed = -1;
-inline constexpr int armed_by_catch_all = -2; // the table was full
-
 // A message that found no room, in order behind those before it.
 struct pending_message {
     pending_message *next = nullptr;
@@ -118,7 +115,7 @@ public:
     int create_board(std::uint32_t slots, const char *second_directory = nullptr);
     int open_board(const segment_ticket &ticket);
     void board_complete(); // all local ranks are in: unlink
-    // The strategy's thread. Does nothing for `none` and without a board.
+    // The strategy's thread. Does nothing for `none`, or with neither board nor network.
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
     void save_stats();  // to smartint_stats_file, once
@@ -294,7 +291,7 @@ private:
                            std::uint32_t bytes);
 
     // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
-    static constexpr std::uint64_t share_from = 131072; // below, the answer costs more than it brings
+    static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r);
     void answer(recv_op *op, wire::mode how);

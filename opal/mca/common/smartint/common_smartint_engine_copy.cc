@@ -178,7 +178,7 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
     return true;
 }
 
-// Application thread, under the gate: it has come to wait, so it copies till the end.
+// Application thread, under the gate: it is in an MPI call, so it copies till the end.
 unsigned engine::do_copies() {
     unsigned events = 0;
     for (copy_job *job = copies_; nullptr != job; job = job->link) {

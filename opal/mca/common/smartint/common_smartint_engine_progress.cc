@@ -111,7 +111,8 @@ unsigned engine::poll_ring() {
         } else {
             endpoint *from = by_slot_[source];
             if (nullptr == from) { // it met us before we met it
-                from = add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
+                from =
+                    add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
             }
             dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
         }

@@ -32,6 +32,9 @@ std::uint64_t engine::arming_floor(const endpoint *peer) const {
     if (nullptr == peer) {
         return network_.is_open() ? std::min(near, far) : near;
     }
+    if (route::self == peer->way) {
+        return UINT64_MAX; // nobody but this rank can send it
+    }
     return route::network == peer->way ? far : near;
 }
 
@@ -51,7 +54,8 @@ void engine::receive(recv_op *op) {
     matcher_.post(op);
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).
-    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer && can_arm()) {
+    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer
+        && can_arm()) {
         pass(false);
         if (nullptr != op->queue) {
             track(op);

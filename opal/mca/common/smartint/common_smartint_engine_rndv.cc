@@ -181,7 +181,6 @@ void engine::activate(send_op *op) {
         p = &(*p)->active_link;
     }
     *p = op;
-    op->on_active = true;
 }
 
 void engine::deactivate(send_op *op) {
@@ -191,7 +190,6 @@ void engine::deactivate(send_op *op) {
             break;
         }
     }
-    op->on_active = false;
 }
 
 unsigned engine::pump_sends() {

@@ -3,7 +3,7 @@
 //
 // Progress gate: who may run the engine, the application or the interrupt thread.
 // The application's side costs two plain stores and a load; the interrupt thread pays
-// (membarrier) and never waits. docs/ordering.md argues it, tests/model checks it.
+// (membarrier) and never waits. docs/ordering.md argues it, race_model_gate.cc checks it.
 //
 //   application enter:  inside = 1 (G1)  [light fence]   read claim (G2)
 //   thread claim:       claim = 1  (G3)  [heavy fence]   read inside (G4)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Keys of requests (IRD) and notices (ICD). One shape for everything that can be waited
-// for: two-sided messages, answers to a rendezvous, epochs. A wildcard is a mask.
+// Keys of interrupt requests (IRD, SI 4.2.2) and of notices (ICD). One shape for everything
+// that can be waited for: messages, answers to a rendezvous. A wildcard is a mask.
 //   hi = kind << 56 | context << 16           lo = source << 32 | tag     (two-sided)
 //   hi = kind << 56                           lo = operation id           (answers)
 #pragma once
@@ -38,8 +38,8 @@ constexpr key make_cts_key(std::uint64_t operation) {
 constexpr key_pattern rts_pattern(std::uint32_t context, std::int32_t source, std::int32_t tag,
                                   bool any_source, bool any_tag) {
     // any tag: any that is not negative, as the matching has it
-    const key mask{~0ULL,
-                   (any_source ? 0 : 0xffffffffULL << 32) | (any_tag ? 0x80000000ULL : 0xffffffffULL)};
+    const key mask{~0ULL, (any_source ? 0 : 0xffffffffULL << 32)
+                              | (any_tag ? 0x80000000ULL : 0xffffffffULL)};
     key value = make_rts_key(context, source, any_tag ? 0 : tag);
     value.lo &= mask.lo;
     return {value, mask};

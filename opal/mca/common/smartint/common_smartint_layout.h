@@ -5,8 +5,8 @@
 // writes it, docs/layout.md draws it. Offsets, never pointers: each process maps the
 // segment where it likes. Any change of a size, a field or a meaning bumps `version`.
 //
-// Segment:   header | helper line | slot[0] .. slot[n-1] | node table | relay queue
-// Slot:      control lines | request table | notice table | message ring
+// Segment:   header | helper lines | slot[0] .. slot[n-1] | node table | relay queue
+// Slot:      control | requests | notices | seen | shared copies | ring
 #pragma once
 
 #include <atomic>
@@ -71,7 +71,7 @@ enum helper_state : std::uint32_t {
     helper_gone = 4,     // it said goodbye, or somebody found it dead
 };
 
-// One per helper. The helper writes it, ranks read; `doorbell_wanted` is written by ranks.
+// One per helper. The helper writes it (its state: the leader too, when it finds it gone).
 struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
     shared<std::uint32_t> pid;
@@ -203,7 +203,7 @@ struct relay_entry {
 static_assert(sizeof(relay_entry) == line);
 
 struct alignas(line) relay_queue {
-    shared<std::uint64_t> posted; // ticket, fetch_add by ranks
+    shared<std::uint64_t> posted; // ticket, compare-exchange by ranks
     std::uint64_t pad1[7];
     shared<std::uint64_t> taken; // helper
     std::uint64_t pad2[7];
@@ -230,10 +230,9 @@ inline constexpr std::uint32_t relay_batch = 32;
 static_assert(std::is_standard_layout_v<segment_header> && std::is_standard_layout_v<slot> &&
               std::is_standard_layout_v<relay_queue> && std::is_standard_layout_v<node_entry>);
 
-inline constexpr std::uint32_t layout_sum =
-    static_cast<std::uint32_t>(sizeof(segment_header) * 31 + sizeof(helper_line) * 37 +
-                               sizeof(slot) * 41 + sizeof(node_entry) * 43 +
-                               sizeof(relay_queue) * 47 + request_entries * 53 +
-                               notice_entries * 59 + seen_entries * 61 + copy_entries * 71 + max_nodes * 67);
+inline constexpr std::uint32_t layout_sum = static_cast<std::uint32_t>(
+    sizeof(segment_header) * 31 + sizeof(helper_line) * 37 + sizeof(slot) * 41
+    + sizeof(node_entry) * 43 + sizeof(relay_queue) * 47 + request_entries * 53
+    + notice_entries * 59 + seen_entries * 61 + copy_entries * 71 + max_nodes * 67);
 
 } // namespace smartint::layout

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // How the engine speaks to the user without knowing Open MPI: the glue installs a reporter
-// that prints a help topic once per job; helper and unit tests install their own or get
-// stderr. The first function that decides about a failure reports it, callers pass it on.
+// that prints a help topic, each once per process; unit tests install their own or get stderr.
+// The helper, whose stderr is /dev/null, says nothing. The first function that decides about
+// a failure reports it, callers pass it on.
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,8 @@ matcher::~matcher() {
 }
 
 std::uint64_t matcher::hash(const match_key &k) {
-    std::uint64_t h = static_cast<std::uint64_t>(k.context) << 32 | static_cast<std::uint32_t>(k.tag);
+    std::uint64_t h =
+        static_cast<std::uint64_t>(k.context) << 32 | static_cast<std::uint32_t>(k.tag);
     h ^= static_cast<std::uint64_t>(static_cast<std::uint32_t>(k.source)) * 0x9e3779b97f4a7c15ULL;
     h *= 0xff51afd7ed558ccdULL;
     return h ^ (h >> 32);

@@ -97,9 +97,10 @@ void register_counters() {
 
 void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level,
                        void *storage) {
-    const int index = mca_base_var_register(
-        "opal", "smartint", nullptr, name, help, type, nullptr, 0,
-        static_cast<mca_base_var_flag_t>(0), static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
+    const int index = mca_base_var_register("opal", "smartint", nullptr, name, help, type, nullptr,
+                                            0, static_cast<mca_base_var_flag_t>(0),
+                                            static_cast<mca_base_var_info_lvl_t>(level - 1),
+                                            MCA_BASE_VAR_SCOPE_LOCAL, storage);
     state().indices.push_back(index);
     state().names.push_back(name);
 }
@@ -213,12 +214,12 @@ void lead(const params &p, const job_shape &j, bool network) {
         opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
     }
     // Under another pml there is no interrupt thread to wake.
-    const bool ours = glue_named("pml") || glue_named("osc") || glue_named("spml");
-    if ("helper" != p.progress || !ours) {
+    if ("helper" != p.progress || !glue_named("pml")) {
         board.close_fd();
         return;
     }
-    const std::string program = p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
+    const std::string program =
+        p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
     const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
     for (unsigned i = 0; i < count; ++i) {
         if (int error = state().helpers.start(board, p, i, program); 0 != error) {

@@ -30,7 +30,7 @@ bool glue_named(const char *framework);
 int glue_start(bool enable_threads);
 void glue_stop();
 
-// The interrupt thread may run: the pml (or osc) is chosen, not just the btl under ob1.
+// The interrupt thread may run: the pml is chosen, not just the btl under ob1.
 void glue_start_thread();
 
 // What a process tells the others about itself.
@@ -40,9 +40,9 @@ struct modex {
     std::uint32_t slot = 0;
     std::uint64_t node = 0;
     std::uint32_t leader = 0; // process number of the first rank of this one's node
-    std::uint32_t arch = 0;
     std::uint32_t address_bytes = 0;
     std::uint32_t helper_bytes = 0; // of the leader only
+    std::uint32_t pad = 0;
     std::uint8_t address[96] = {};
     std::uint8_t helper[96] = {};
     segment_ticket board; // of the leader only; slots 0: no board

@@ -261,7 +261,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
                            0 != (md.cap.flags & UCT_MD_FLAG_NEED_MEMH);
     caps_.write = cfg.allow_write && "tcp" != n->transport && !registers &&
                   0 != (n->attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
-    if (!registers && 0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n->attr.cap.am.max_hdr >= 64) {
+    if (!registers && 0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY)
+        && n->attr.cap.am.max_hdr >= 64) {
         caps_.max_in_place = static_cast<std::uint32_t>(
             n->attr.cap.am.max_zcopy > 64 ? n->attr.cap.am.max_zcopy - 64 : 0);
     }

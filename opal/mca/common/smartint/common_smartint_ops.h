@@ -20,6 +20,10 @@ struct recv_op;
 struct send_op;
 struct match_queue;
 
+// board_index of an operation, where it is not an entry of the board's
+inline constexpr int not_armed = -1;
+inline constexpr int armed_by_catch_all = -2; // the table was full
+
 inline constexpr std::int32_t any_source = -1;
 inline constexpr std::int32_t any_tag = INT32_MIN;
 
@@ -67,7 +71,7 @@ enum class op_state : std::uint8_t {
     done,
 };
 
-// Both under the gate as a plain value; F1 and F2 are for who looks without it.
+// Under the gate a plain value; F1 and F2 serve who looks without it.
 inline void finish_state(op_state *s) {
     __atomic_store_n(reinterpret_cast<std::uint8_t *>(s), static_cast<std::uint8_t>(op_state::done),
                      __ATOMIC_RELEASE);
@@ -107,7 +111,7 @@ struct recv_op {
     bool failed = false;    // the peer is lost
     bool tracked = false;   // counted as outstanding by the engine
     bool in_flight = false; // counted as needing the transport drained
-    int board_index = -1;
+    int board_index = not_armed;
     endpoint *peer = nullptr; // the sender, once known; before that a guess or nullptr
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
@@ -143,7 +147,7 @@ struct send_op {
     bool failed = false;
     bool tracked = false;
     bool in_flight = false;
-    int board_index = -1;
+    int board_index = not_armed;
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
@@ -154,8 +158,7 @@ struct send_op {
     network_completion completion;
     std::uint32_t sequence = 0; // of its RTS
     wire::mode how = wire::mode::copy;
-    bool on_active = false; // in the engine's list of moving sends
-    send_op *active_link = nullptr;
+    send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;
     send_op *done_link = nullptr;
 

@@ -34,9 +34,18 @@ struct ring_word {
         return static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint64_t>(source) << 16 |
                static_cast<std::uint64_t>(type) << 8 | mark;
     }
-    static constexpr std::uint32_t bytes(std::uint64_t w) { return static_cast<std::uint32_t>(w >> 32); }
-    static constexpr std::uint16_t source(std::uint64_t w) { return static_cast<std::uint16_t>(w >> 16); }
-    static constexpr std::uint8_t type(std::uint64_t w) { return static_cast<std::uint8_t>(w >> 8); }
+    static constexpr std::uint32_t bytes(std::uint64_t w)
+    {
+        return static_cast<std::uint32_t>(w >> 32);
+    }
+    static constexpr std::uint16_t source(std::uint64_t w)
+    {
+        return static_cast<std::uint16_t>(w >> 16);
+    }
+    static constexpr std::uint8_t type(std::uint64_t w)
+    {
+        return static_cast<std::uint8_t>(w >> 8);
+    }
     static constexpr bool sound(std::uint64_t w) { return (w & 0xff) == mark; }
 };
 

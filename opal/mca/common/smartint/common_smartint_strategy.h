@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// A strategy says who makes progress while the application computes. One file each. The
-// engine asks wants_request() when a receive or send could be waited for, and tells of
-// enter and leave only while a rendezvous is outstanding, so that a strategy costs nothing
-// where there is nothing to overlap. A strategy whose on_event runs in the application's own
-// thread (a signal handler) must do nothing while `engine::the_gate().depth()` is not zero
-// and may use only memory that exists already; completion is deferred for all of them alike.
+// A strategy says who makes progress while the application computes. One file each. The engine
+// asks arm() before it posts a request, and leave() only while a rendezvous is outstanding, so
+// that a strategy costs nothing where there is nothing to overlap. run() is the thread's body.
 #pragma once
 
 #include <memory>
@@ -24,7 +21,7 @@ public:
     virtual bool needs_thread() const = 0;
     // The engine's gate must use a fence in enter: the thread claims too often for membarrier.
     virtual bool claims_often() const { return false; }
-    // Post an interrupt request for an operation that waits (CH-1 will say no at times).
+    // Post an interrupt request for an operation that waits?
     virtual bool arm() const = 0;
     // The application leaves with something outstanding. matched: a request was matched just
     // now; work: something the thread can move on; parked: it sleeps and knows of nothing.

@@ -40,7 +40,9 @@ void place(const std::string &cores) {
         CPU_SET(c, &set);
     }
     if (int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set); 0 != error) {
-        tell(topic::bad_parameter, ("smartint_cores = " + cores).c_str(), std::strerror(error));
+        const std::string remedy = std::string("the kernel refused it (") + std::strerror(error) +
+                                   "); name units this job may use";
+        tell(topic::bad_parameter, ("smartint_cores = " + cores).c_str(), remedy.c_str());
     }
 }
 

@@ -61,7 +61,7 @@ bool waker::wake(unsigned i, const layout::slot &s) {
         return false;
     }
     const auto &c = s.control;
-    if (1 != c.attached.load(std::memory_order_acquire) ||
+    if (1 != c.attached.load(std::memory_order_acquire) || // A1
         0 != c.stopped.load(std::memory_order_relaxed)) {
         return false;
     }

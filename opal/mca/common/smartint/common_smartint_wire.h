@@ -3,7 +3,7 @@
 //
 // What travels between two engines, over rings and over the network alike. Every message is
 // the fixed header named beside its type and, for some, data behind it.
-// Receivers check lengths and ids before use (engine, *_on_* functions).
+// Receivers check lengths and ids before use (the engine's on_* functions).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum type : std::uint8_t {
     rts = 3,        // rendezvous + sender's network address
     cts = 4,        // answer
     data = 5,       // fragment + data
-    credit = 6,     // credit
+    credit = 6,     // credit_msg
     fin = 7,        // finish
     am = 8,         // am_header + data: the BTL's own active messages
     atomic = 9,     // atomic_request
@@ -69,7 +69,7 @@ struct answer {
     std::uint64_t length;  // bytes wanted, may be less than announced
     std::uint64_t name;    // of the receiver
     mode how;
-    std::uint32_t rkey_bytes; // follows
+    std::uint32_t pad;
     std::uint32_t sequence;   // 1-based, per (receiver, sender): ties notice to answer
     std::uint32_t shared;     // copy_into: (entry + 1) << 24 | generation of a copy that both
                               // sides work on, 0: the sender's alone
