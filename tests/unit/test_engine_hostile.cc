@@ -123,6 +123,8 @@ TEST_F(garbage, fragments_outside_the_agreed_bytes_are_refused) {
         give_b(offset, 1000);
         EXPECT_EQ(++expected, count(m.b, stat::refused_messages)) << offset;
     }
+    give_b(10, 1000);
+    EXPECT_EQ(++expected, count(m.b, stat::refused_messages)) << "out of order";
     give_b(100, 0);
     EXPECT_EQ(++expected, count(m.b, stat::refused_messages)) << "nothing in it";
     m.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
@@ -182,8 +184,10 @@ TEST_F(garbage, an_answer_with_a_shared_entry_that_is_not_there_is_refused_and_t
     s.aim(n.to_a, 200000, 1, ctx, 0, tag);
     n.send(n.b, s);
     const std::uint64_t before = refused();
-    give(wire::cts, wire::answer{s.id, 1, 4096, 200000, name_of(0), wire::mode::copy_into, 0, 1, 0xff000001U});
-    EXPECT_EQ(before + 1, refused());
+    for (const std::uint32_t shared : {0xff000001U, 0x41000001U, 0x00000001U}) {
+        give(wire::cts, wire::answer{s.id, 1, 4096, 200000, name_of(0), wire::mode::copy_into, 0, 1, shared});
+    }
+    EXPECT_EQ(before + 3, refused());
     EXPECT_EQ(op_state::rts_sent, s.state) << "the true answer is still to come";
 }
 
@@ -203,6 +207,27 @@ TEST_F(garbage, a_finish_from_nowhere_does_not_end_a_receive_that_is_being_read)
     n.b.leave();
     n.drive("both", [&] { return 1 == r.delivered; });
     EXPECT_EQ(-1, r.differs(big, 3)) << "done before its bytes were there";
+}
+
+TEST_F(garbage, fragments_for_a_receive_that_reads_are_refused) {
+    test_recv r;
+    test_send s;
+    r.aim(big, ctx, 0, tag);
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.send(n.a, s);
+    n.b.enter();
+    n.b.pass(true);
+    ASSERT_EQ(op_state::moving, r.state);
+    struct {
+        wire::fragment f;
+        std::byte data[1000];
+    } d{{r.id, 0}, {}};
+    engine_access::dispatch(n.b, n.to_a, wire::data, &d, sizeof(d));
+    n.b.leave();
+    EXPECT_EQ(1U, refused());
+    n.drive("both", [&] { return 1 == r.delivered && 1 == s.delivered; });
+    EXPECT_EQ(-1, r.differs(big, 3));
 }
 
 TEST_F(garbage, records_of_a_slot_that_is_not_there_are_refused) {

@@ -103,6 +103,29 @@ TEST_F(engines_of_two_nodes, an_address_that_leads_nowhere_fails_the_send_and_ha
     }
 }
 
+TEST_F(engines_of_two_nodes, a_receive_that_meets_the_rts_of_a_lost_peer_fails) {
+    network_pair n(with("copy"));
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, 300000, 1, ctx, 0, tag);
+    r.aim(300000, ctx, any_source, tag);
+    n.send(n.a, s);
+    n.drive("unexpected", [&] { return 1 == engine_access::unexpected_messages(n.b); });
+    n.b.enter();
+    engine_access::lose(n.b, n.to_a);
+    n.b.leave();
+    n.receive(n.b, r);
+    n.b.progress();
+    EXPECT_EQ(1U, r.delivered);
+    EXPECT_TRUE(r.failed);
+    EXPECT_EQ(0U, engine_access::outstanding(n.b));
+    n.a.enter();
+    engine_access::lose(n.a, n.to_b); // so that the send ends too
+    n.a.leave();
+    n.a.progress();
+    EXPECT_TRUE(s.failed);
+}
+
 TEST_F(engines_of_two_nodes, an_address_too_long_or_empty_is_refused) {
     engine a;
     ASSERT_EQ(0, a.start(with("auto"), {name_of(0), 0, false}, true));

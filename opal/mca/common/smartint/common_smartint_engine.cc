@@ -190,8 +190,7 @@ void engine::stop() {
     flush_reports();
     for (auto &ep : endpoints_) {
         while (nullptr != ep->pending_head) {
-            pending_message *m = ep->pending_head;
-            ep->pending_head = m->next;
+            pending_message *m = dequeue(ep.get());
             delete m;
         }
         network_.disconnect(ep->control);
@@ -272,26 +271,34 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
         return nullptr;
     }
     if (endpoint *known = find_peer(name); nullptr != known) {
+        // first met by its RTS, which does not say where its helper is
+        if (route::network == known->way && known->node < 0) {
+            find_helper(known, node, relay_slot);
+        }
         return known;
     }
     auto ep = std::make_unique<endpoint>();
     ep->name = name;
     ep->way = route::network;
     ep->address.assign(address, address + bytes);
-    ep->relay_slot = relay_slot;
     const std::uint32_t room =
         network_.caps().max_message - static_cast<std::uint32_t>(sizeof(std::uint64_t)) -
         wire::max_header;
     ep->eager_limit = std::min<std::uint32_t>(params_.network_eager_limit, room);
     ep->max_payload = room;
     ep->direct = false;
+    find_helper(ep.get(), node, relay_slot);
+    by_name_[name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot) {
+    ep->relay_slot = relay_slot;
     if (board_.attached() && nullptr != node && node->helper_bytes > 0 &&
         node->helper_bytes <= layout::node_address_bytes) {
         ep->node = publish_node(*node);
     }
-    by_name_[name] = ep.get();
-    endpoints_.push_back(std::move(ep));
-    return endpoints_.back().get();
 }
 
 // Where the helper finds that node: the index in the node table, -1 when it is full.
@@ -335,13 +342,12 @@ bool engine::connect(endpoint *ep, bool bulk) {
 
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
-    if (ep->lost) {
-        return;
+    if (!ep->lost) {
+        ep->lost = true;
+        const std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
+        tell(topic::lost_peer, who.c_str(), "the connection is broken");
     }
-    ep->lost = true;
-    const std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
-    tell(topic::lost_peer, who.c_str(), "the connection is broken");
-    fail_peer_operations(ep);
+    fail_peer_operations(ep); // also those that were begun after it was lost
 }
 
 void engine::refuse() { stats_.add(stat::refused_messages); }

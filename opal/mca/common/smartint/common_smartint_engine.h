@@ -8,7 +8,8 @@
 // pack or unpack derived data) is left in lists that the application thread empties.
 //
 // Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
-// rendezvous (SI 4.2.1), engine_progress.cc the passes, engine_board.cc arming and leaving.
+// rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
+// engine_board.cc arming and leaving.
 #pragma once
 
 #include <deque>
@@ -38,6 +39,7 @@ struct pending_message {
     pending_message *next = nullptr;
     std::uint8_t type = 0;
     bool bulk = false;
+    bool counted = false; // as outstanding: it must not wait for the next MPI call
     std::uint32_t header_bytes = 0;
     std::uint32_t payload_bytes = 0;
     std::byte header[wire::max_header];
@@ -81,7 +83,8 @@ struct remote_node {
     std::uint64_t secret_lo = 0;
 };
 
-// Calls out of the engine, made by the application thread only, never with a record half read.
+// Calls out of the engine, made by the application thread only. active_message is called in the
+// middle of a pass: what it calls may come back into progress(), which then does nothing.
 struct engine_hooks {
     void (*receive_done)(recv_op *) = nullptr;
     void (*send_done)(send_op *) = nullptr;
@@ -199,7 +202,8 @@ public:
     // After the gate is open again: something was matched meanwhile, pass once more.
     bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
     bool work_on_copies(); // not under the gate; true if it moved anything
-    void give_up_matches(); // under the gate: messages did not come, arm again
+    // Under the gate: messages did not come, arm again. True: something else matched at once.
+    bool give_up_matches();
     int wake_descriptor() const { return wake_fd_; }
     void note_parked(bool parked) {
         parked_.store(parked ? 1 : 0, std::memory_order_relaxed);
@@ -218,15 +222,21 @@ private:
     }
 
     // board and leaving
+    bool application_waits() const {
+        return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed);
+    }
     void publish_inside();
     void leave_slow();
     // One more or one less rendezvous under way. O: recv_op or send_op.
+    void hold() {
+        if (1 == ++outstanding_) {
+            publish_inside();
+        }
+    }
     template <class O> void track(O *op) {
         if (!op->tracked) {
             op->tracked = true;
-            if (1 == ++outstanding_) {
-                publish_inside();
-            }
+            hold();
         }
     }
     template <class O> void untrack(O *op) {
@@ -247,6 +257,7 @@ private:
         }
     }
     void attach_slot();
+    void find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot);
     std::int32_t publish_node(const remote_node &node);
     void unlink_when_complete();
     bool can_arm() const;
@@ -269,6 +280,7 @@ private:
                        std::uint32_t header_bytes, const void *payload,
                        std::uint32_t payload_bytes, send_op *op = nullptr);
     void enqueue(endpoint *ep, pending_message *m);
+    pending_message *dequeue(endpoint *ep);
     bool flush_pending();
     void after_sent(std::uint8_t type, send_op *op);
     bool connect(endpoint *ep, bool bulk);
@@ -326,6 +338,7 @@ private:
     void activate(send_op *op);
     void deactivate(send_op *op);
     void fail_peer_operations(endpoint *ep);
+    static void fail_posted(recv_op *op);
     void finished_copy(copy_job *job);
     unsigned collect_finished_copies();
     unsigned pump_sends();
@@ -371,7 +384,8 @@ private:
     rendezvous_kind rendezvous_ = rendezvous_kind::automatic;
 
     gate gate_;
-    std::uint32_t outstanding_ = 0; // rendezvous under way; > 0: leave looks at the board
+    // Rendezvous under way and counted messages in queues; > 0: leave looks at the board.
+    std::uint32_t outstanding_ = 0;
     std::uint32_t waits_ = 0; // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
 
@@ -392,6 +406,7 @@ private:
     network network_;
     unsigned network_tick_ = 0;
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
+    unsigned queued_ = 0;    // counted messages that wait for room in a transport
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;

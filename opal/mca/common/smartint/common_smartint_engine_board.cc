@@ -82,7 +82,11 @@ void engine::check_matched() {
 }
 
 // What was announced did not come: a lost, late or forged notice. Arm again.
-void engine::give_up_matches() { matched_hint_ = board_.rearm_matched() || matched_hint_; }
+bool engine::give_up_matches() {
+    const bool again = board_.rearm_matched();
+    matched_hint_ = matched_hint_ || again;
+    return again;
+}
 
 bool engine::chance(std::uint32_t percent) {
     random_ ^= random_ << 13;
@@ -178,8 +182,7 @@ void engine::ring_self() {
 
 void engine::publish_inside() {
     if (board_.attached()) {
-        const bool waits = 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed);
-        board_.set_progress(waits ? layout::rank_waiting : layout::rank_inside);
+        board_.set_progress(application_waits() ? layout::rank_waiting : layout::rank_inside);
     }
 }
 
@@ -210,7 +213,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
-    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || !pending_.empty();
+    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
+    const bool answers = !sends_.empty(); // somebody may ask this rank to write
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -219,7 +223,8 @@ __attribute__((noinline)) void engine::leave_slow() {
         matched = matched_hint_;
         board_.set_progress(layout::rank_outside);
         gate_.leave();
-        fresh = board_.wanted_after_leave(); // its fence is P2 too
+        fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
+        fresh = fresh || (answers && ring_.anything());
     }
     const bool parked = 0 != parked_.load(std::memory_order_relaxed);
     if (strategy_->leave(fresh, matched || transfers, parked)) {

@@ -182,14 +182,14 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
 unsigned engine::do_copies() {
     unsigned events = 0;
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
-        if (0 != waits_) {
+        if (application_waits()) {
             hand_over(*job); // both wait: both copy
         }
         const copy_view v = view_of(job);
         while (copy_step(v, false)) {
             ++events;
         }
-        if (job->by_thread.load(std::memory_order_relaxed) &&
+        if (job->entry < 0 && job->by_thread.load(std::memory_order_relaxed) &&
             (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
             // The rest is in the interrupt thread's hands, which may want this very core.
             sched_yield();

@@ -172,7 +172,6 @@ void engine::finish_operations() {
 engine::thread_view engine::look() {
     thread_view v;
     v.moved = bytes_moved_;
-    v.network = 0 != in_flight_ || !pending_.empty();
     v.matched = board_.attached() && board_.any_matched();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
@@ -188,6 +187,7 @@ engine::thread_view engine::look() {
         }
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
+    v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;
 }
 

@@ -47,7 +47,7 @@ void engine::receive(recv_op *op) {
         return;
     }
     if (nullptr != op->peer && op->peer->lost) {
-        op->failed = true;
+        fail_posted(op);
         complete(op);
         return;
     }
@@ -64,6 +64,14 @@ void engine::receive(recv_op *op) {
                         &op->board_index);
         }
     }
+}
+
+// It met no message: nothing of an earlier use may be reported.
+void engine::fail_posted(recv_op *op) {
+    op->failed = true;
+    op->got_source = op->source;
+    op->got_tag = any_tag == op->tag ? 0 : op->tag;
+    op->announced = op->received = 0;
 }
 
 void engine::receive_matched(recv_op *op, unexpected *u) {

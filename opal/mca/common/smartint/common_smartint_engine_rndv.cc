@@ -37,8 +37,10 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->remote_address = r.address;
     op->announced = r.length;
     op->received = std::min(r.length, op->capacity);
+    op->arrived = 0;
     op->moved = 0;
     op->credited = 0;
+    op->unpacking = 0;
     op->asked = wire::mode::none;
     op->state = op_state::moving;
     disarm_request(&op->board_index);
@@ -60,15 +62,15 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         // The sender only waits: let it write. Where this side waits too, both copy; where it
         // computes, or is about to go back to it, it is left alone until it comes to wait.
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
-        const bool waits = op->blocking || (!by_thread_ && 0 != waits_);
+        const bool waits = op->blocking || (!by_thread_ && application_waits());
         op->job.receive = op;
         if (rendezvous_kind::write == rendezvous_ ||
             (rendezvous_kind::automatic == rendezvous_ && sender_idle &&
              (!waits || op->received >= share_from))) {
             stats_.add(stat::pushes_requested);
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
-            op->job.waiter_only = op->job.waiter_only || !waits;
-            if (op->received < share_from || !share_copy(op->job, 0)) {
+            op->job.waiter_only = true; // this side's application takes pieces when it waits
+            if (!share_copy(op->job, 0)) {
                 op->job.receive = nullptr; // the sender's alone
             } else {
                 list(&op->job);
@@ -107,13 +109,23 @@ void engine::answer(recv_op *op, wire::mode how) {
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,
                 a.sequence);
+    // A sender that was seen waiting is not armed, and may have left meanwhile. It looks at its
+    // ring when it leaves, we at its state when the answer is there: one sees the other.
+    if (wire::mode::copy_into == how) {
+        layout::slot &s = segment_.slot(ep->slot);
+        std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
+        if (!board_slot(&s).active() && waker_.wake(ep->slot, s)) {
+            stats_.add(stat::wakes_sent);
+        }
+    }
 }
 
 // Is this an answer that this send can have got? Checked before anything is changed: the true
 // one may still come.
 bool engine::fits(const send_op &op, const wire::answer &a) const {
     // A second answer comes where a shared copy failed at the receiver.
-    const bool again = op_state::moving == op.state && op.job.entry >= 0;
+    const bool again =
+        op_state::moving == op.state && op.job.entry >= 0 && wire::mode::copy == a.how;
     // A receiver that wants nothing sends a finish instead.
     if ((op_state::rts_sent != op.state && !again) || op.peer->name != a.name || 0 == a.length ||
         a.length > op.length) {
@@ -126,7 +138,7 @@ bool engine::fits(const send_op &op, const wire::answer &a) const {
         return route::network == op.peer->way && nullptr != op.buffer && network_.caps().write;
     case wire::mode::copy_into:
         return route::shared == op.peer->way && a.length < copy_job::offset_mask &&
-               a.shared >> 24 <= layout::copy_entries;
+               (0 == a.shared || (a.shared >> 24 >= 1 && a.shared >> 24 <= layout::copy_entries));
     default:
         return false;
     }
@@ -144,8 +156,11 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     unlist(&op->job);
+    op->job.entry = -1;
     if (board_.attached()) {
-        board_.publish_seen(static_cast<std::uint32_t>(a.name) | answer_source, a.sequence);
+        const std::uint32_t source = static_cast<std::uint32_t>(a.name) | answer_source;
+        board_.publish_seen(source, a.sequence);
+        matched_hint_ = board_.settle(source, a.sequence) || matched_hint_;
     }
     disarm_request(&op->board_index);
     op->remote_id = a.receiver;
@@ -356,11 +371,13 @@ void engine::on_data(const std::byte *data, std::uint32_t bytes) {
     data += sizeof(f);
     bytes -= static_cast<std::uint32_t>(sizeof(f));
     recv_op *op = receives_.find(f.receiver);
-    if (nullptr == op || op_state::moving != op->state || f.offset > op->received ||
-        bytes > op->received - f.offset || 0 == bytes) {
+    // In order, none twice: so an operation is not done before its last one was taken.
+    if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked ||
+        f.offset != op->arrived || bytes > op->received - f.offset || 0 == bytes) {
         refuse();
         return;
     }
+    op->arrived += bytes;
     if (nullptr != op->buffer) {
         std::memcpy(op->buffer + f.offset, data, bytes);
     } else if (by_thread_ || 0 != op->unpacking) {
@@ -483,8 +500,7 @@ void engine::receive_self(recv_op *op, send_op *from) {
 
 void engine::fail_peer_operations(endpoint *ep) {
     while (nullptr != ep->pending_head) {
-        pending_message *m = ep->pending_head;
-        ep->pending_head = m->next;
+        pending_message *m = dequeue(ep);
         if (nullptr != m->op && op_state::done != m->op->state) {
             m->op->failed = true;
             complete(m->op);
@@ -498,7 +514,7 @@ void engine::fail_peer_operations(endpoint *ep) {
     // anybody may still get another's message.
     while (recv_op *op = matcher_.posted_from(ep)) {
         matcher_.cancel(op);
-        op->failed = true;
+        fail_posted(op);
         complete(op);
     }
     receives_.each([&](recv_op *op) {

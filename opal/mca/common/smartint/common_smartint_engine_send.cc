@@ -38,10 +38,13 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
         ep->ring.commit(p, ring_word::pack(bytes, static_cast<std::uint16_t>(me_.slot), type));
         return network::result::done;
     }
+    if (ep->lost) {
+        return network::result::broken;
+    }
     if (in_network_ && nullptr == (bulk ? ep->bulk : ep->control)) {
         return network::result::again; // see in_network_
     }
-    if (ep->lost || !connect(ep, bulk)) {
+    if (!connect(ep, bulk)) {
         return network::result::broken;
     }
     return network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(bytes, 0, type), header,
@@ -83,7 +86,14 @@ engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, c
     return sent::queued;
 }
 
+// Short messages to a rank of this node that does not empty its ring are not worth a thread's
+// time. All else is: somebody may wait for it while this rank computes.
 void engine::enqueue(endpoint *ep, pending_message *m) {
+    m->counted = route::network == ep->way || (wire::eager != m->type && wire::am != m->type);
+    if (m->counted) {
+        ++queued_;
+        hold();
+    }
     if (nullptr == ep->pending_head) {
         ep->pending_head = m;
     } else {
@@ -94,6 +104,17 @@ void engine::enqueue(endpoint *ep, pending_message *m) {
         ep->listed = true;
         pending_.push_back(ep);
     }
+}
+
+// The first message out of an endpoint's queue, for the caller to delete.
+pending_message *engine::dequeue(endpoint *ep) {
+    pending_message *m = ep->pending_head;
+    ep->pending_head = m->next;
+    if (m->counted) {
+        --queued_;
+        --outstanding_;
+    }
+    return m;
 }
 
 bool engine::flush_pending() {
@@ -111,7 +132,7 @@ bool engine::flush_pending() {
                 lose(ep);
                 break; // lose() emptied the queue
             }
-            ep->pending_head = m->next;
+            dequeue(ep);
             any = true;
             if (nullptr != m->sent) {
                 sent_calls_.emplace_back(m->sent, m->arg);

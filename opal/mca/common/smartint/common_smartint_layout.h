@@ -141,7 +141,7 @@ struct alignas(line) request_entry {
     shared<std::uint64_t> state;
     shared<std::uint64_t> key_hi, key_lo;
     shared<std::uint64_t> mask_hi, mask_lo;
-    shared<std::uint64_t> match_seq; // sequence of the notice that matched
+    shared<std::uint64_t> match_seq; // source << 32 | sequence of the notice that matched
     std::uint64_t pad[2];
 };
 static_assert(sizeof(request_entry) == line);

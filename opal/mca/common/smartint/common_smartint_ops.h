@@ -116,7 +116,8 @@ struct recv_op {
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
-    std::uint64_t moved = 0;    // bytes in place, copy pipeline
+    std::uint64_t arrived = 0;  // bytes that came in, copy pipeline
+    std::uint64_t moved = 0;    // of them, bytes in place
     std::uint64_t credited = 0; // bytes the sender was told of
     std::uint32_t unpacking = 0; // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read

@@ -143,6 +143,12 @@ public:
         }
     }
 
+    // Not under the gate: has a producer taken room that was not given back yet?
+    bool anything() const {
+        return control_->tail.load(std::memory_order_relaxed) !=
+               control_->head.load(std::memory_order_relaxed);
+    }
+
     // Give back the record of the last peek.
     void release() {
         std::byte *p = base_ + (head_ & (capacity_ - 1));

@@ -94,10 +94,9 @@ private:
             events += e.pass(true);
             view = e.look();
             if (view.matched && waited_us_ >= patience_us) {
-                e.give_up_matches();
                 e.counters().add(stat::wakes_futile);
                 waited_us_ = 0;
-                view.matched = false;
+                view.matched = e.give_up_matches();
             }
             const bool idle = !view.matched && !view.network && !view.copies;
             if (idle) {
