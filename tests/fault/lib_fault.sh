@@ -4,12 +4,14 @@
 # Sourced by the shell tests of fault, inert and cluster: one job after another, each with a verdict.
 #
 #   program NAME           compile tests/mpi/NAME.c or NAME.c beside the script; sets PROGRAM
+#   preload NAME           compile NAME.c beside the script as a library; sets PRELOAD
 #   begin_job NAME LIMIT LAUNCHER-ARGS...   start it in the background; it may run LIMIT seconds
 #   end_job                wait for it; sets RC, SECONDS_TAKEN; output in $LOG
 #   run_job NAME LIMIT LAUNCHER-ARGS...     both; again if stock Open MPI lost a help message
 #   expect...              note what is wrong; the first complaint becomes the verdict
 #   verdict                look for what is left behind; pass or fail the job
 #   fault_done             summary and exit status
+# Limits only stop what hangs: seconds, far above what is needed, times SMARTINT_TIME_SCALE.
 #
 # A job's processes carry SMARTINT_TEST_ID in their environment, so that a neighbour's are never touched.
 
@@ -55,6 +57,12 @@ lib_processes() {
 }
 pids() { lib_processes "$@" | cut -d' ' -f1; }
 
+# preload NAME: NAME.c as a library to be loaded before others, in $PRELOAD; false: there is no compiler
+preload() {
+    PRELOAD=$WORK/$1.so
+    [ -e "$PRELOAD" ] || gcc -O2 -g -Wall -Wextra -fPIC -shared -o "$PRELOAD" "$FAULT_DIR/$1.c" -ldl
+}
+
 program() {
     local src=$SCRIPT_DIR/$1.c
     [ -e "$src" ] || src=$FAULT_DIR/$1.c
@@ -73,9 +81,11 @@ program() {
 
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 
+scaled() { echo $(($1 * ${SMARTINT_TIME_SCALE:-1})); }
+
 # until_true SECONDS COMMAND...
 until_true() {
-    local end=$(($(milliseconds) + $1 * 1000))
+    local end=$(($(milliseconds) + $(scaled "$1") * 1000))
     shift
     until "$@"; do
         [ "$(milliseconds)" -lt "$end" ] || return 1
@@ -87,7 +97,7 @@ complain() { [ -n "$REASON" ] || REASON=$*; }
 
 begin_job() {
     NAME=$LABEL/$1
-    LIMIT=$(($2 * ${SMARTINT_TIME_SCALE:-1}))
+    LIMIT=$(scaled "$2")
     shift 2
     LOG=$LOGS/${NAME//\//.}.log
     REASON=
@@ -113,11 +123,15 @@ end_job() {
 # Stock Open MPI 4.1 on PMIx 4 loses one help message in four on its way to mpirun and says
 # ORTE_ERROR_LOG ... show_help.c. That is no verdict on us: once more.
 # Sometimes its mpirun even crashes of it, in PMIx_server_finalize.
+RETRIES=0       # of the whole script
+RETRIED=0       # of the current job
 lost_in_stock() { grep -qE 'ORTE_ERROR_LOG.*show_help\.c|PMIx_server_finalize' "$LOG"; }
 
 run_job() {
     local try
+    RETRIED=0
     for try in 1 2 3 4 5 6 7 8; do
+        RETRIED=$((try - 1))
         begin_job "$@"
         end_job
         lost_in_stock || break
@@ -128,10 +142,16 @@ run_job() {
 
 # ---- expectations ----------------------------------------------------------------------------------
 
+# What looks like a crash is in $CRASH, and a complaint unless the test asked for one.
+CRASH_ASKED_FOR=
 expect_no_crash() {
     local line
+    CRASH=
     line=$(grep -m 1 -E 'Signal: (Segmentation|Aborted|Bus|Floating)|terminate called|\*\*\* (stack|buffer) ' "$LOG")
-    [ -z "$line" ] || grep -q 'PMIx_server_finalize' "$LOG" || complain "crash: $line"
+    if [ -n "$line" ] && ! grep -q 'PMIx_server_finalize' "$LOG"; then
+        CRASH=$line
+        [ -n "$CRASH_ASKED_FOR" ] || complain "crash: $line"
+    fi
 }
 
 # The program ran to its end and checked its data.
@@ -145,9 +165,12 @@ expect_ok() {
     fi
 }
 
-expect_end() {      # expect_end SECONDS: it failed, and soon
+expect_end() {      # it failed, and by itself: end_job complains of what had to be ended
     [ "$RC" -ne 0 ] || complain "exit code 0, expected an error"
-    [ "$TAKEN_MS" -le $(($1 * 1000)) ] || complain "took $TAKEN_MS ms to fail"
+}
+
+expect_crash() {      # expect_crash SIGNAL-NAME: what the test asked for, and no other
+    case $CRASH in *"Signal: $1"*) ;; *) complain "no sign of the signal: ${CRASH:-no crash}" ;; esac
 }
 
 # messages: titles of the help messages shown, one a line
@@ -177,9 +200,15 @@ verdict() {
         seconds=$(awk "BEGIN {printf \"%.1f\", $TAKEN_MS / 1000}")
         pass "$NAME" "$seconds"
     fi
+    if [ "$RETRIED" -gt 0 ]; then
+        lib_say "   run $((RETRIED + 1)) times, as stock Open MPI lost a message"
+        RETRIES=$((RETRIES + RETRIED))
+    fi
+    RETRIED=0
 }
 
 fault_done() {
+    [ "$RETRIES" -eq 0 ] || lib_say "$RETRIES jobs run again, as stock Open MPI lost a message of theirs"
     summary
     exit
 }
@@ -209,7 +238,7 @@ begin_phases() {      # begin_phases NAME LIMIT SECONDS LAUNCHER-ARGS...
 }
 
 reached() {      # reached STEP: wait for it; ends the job if it does not come
-    if ! until_true "${REACH_SECONDS:-20}" reached_or_over "$1" || [ ! -e "$STEPS/$1" ]; then
+    if ! until_true "${REACH_SECONDS:-60}" reached_or_over "$1" || [ ! -e "$STEPS/$1" ]; then
         complain "the job did not come to '$1'"
     fi
 }

@@ -17,7 +17,7 @@
 #   SMARTINT_TMP_DIRS  directories in which session files would be left (default: $TEST_TMP, a private
 #                      TMPDIR made by snapshot_before when the caller asks for it, else /tmp)
 #   SMARTINT_HARMLESS  file with more regular expressions of harmless lines
-#   SMARTINT_SETTLE    seconds granted for things to vanish (default 3)
+#   SMARTINT_SETTLE    seconds granted for things to vanish (default 20), times SMARTINT_TIME_SCALE
 #
 # Other people's jobs may run on the same machine. A process is ours when its environment holds our
 # SMARTINT_TEST_ID; a process that carries another id is someone else's. A new name in shared memory
@@ -161,7 +161,7 @@ lib_left() {
 
 check_after() {
     local end left pid
-    end=$(($(date +%s%N) / 1000000 + ${SMARTINT_SETTLE:-3} * 1000))
+    end=$(($(date +%s%N) / 1000000 + ${SMARTINT_SETTLE:-20} * ${SMARTINT_TIME_SCALE:-1} * 1000))
     while :; do
         left=$(lib_left "$@")
         [ -n "$left" ] || break

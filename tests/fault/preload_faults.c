@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// Description: a library to be loaded before others (LD_PRELOAD): what the system refuses to smartint, and to
+// nobody else in the process. SMARTINT_TEST_FAULT says which:
+//   no-thread       its pthread_create fails
+//   no-descriptors  its timerfd_create fails, as when there are no descriptors left
+//   other-board     this process sees a copy of the node's board whose layout has another version, 99
+//   no-board        this process may not open the node's board
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { VERSION_AT = 8, OTHER_VERSION = 99 };      // segment_header in common_smartint_layout.h
+
+static int asked(const char *what)
+{
+    const char *fault = getenv("SMARTINT_TEST_FAULT");
+    return NULL != fault && 0 == strcmp(fault, what);
+}
+
+// Is the caller smartint, or the C++ library for it? Nobody else here makes threads in C++.
+static int by_smartint(const void *caller)
+{
+    Dl_info info;
+    return 0 != dladdr(caller, &info) && NULL != info.dli_fname &&
+           (NULL != strstr(info.dli_fname, "smartint") || NULL != strstr(info.dli_fname, "libstdc++"));
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*) (void *), void *);
+    if (asked("no-thread") && by_smartint(__builtin_return_address(0))) {
+        return EAGAIN;
+    }
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "pthread_create");
+    }
+    return real(thread, attr, start, arg);
+}
+
+int timerfd_create(clockid_t clock, int flags)
+{
+    static int (*real)(clockid_t, int);
+    if (asked("no-descriptors") && by_smartint(__builtin_return_address(0))) {
+        errno = EMFILE;
+        return -1;
+    }
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "timerfd_create");
+    }
+    return real(clock, flags);
+}
+
+static int another_version(int board)
+{
+    struct stat st;
+    uint32_t version = OTHER_VERSION;
+    int copy = memfd_create("another-board", MFD_CLOEXEC);
+    if (copy < 0 || 0 != fstat(board, &st) || 0 != ftruncate(copy, st.st_size)) {
+        abort();
+    }
+    void *from = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, board, 0);
+    if (MAP_FAILED == from || st.st_size != write(copy, from, st.st_size) ||
+        sizeof(version) != pwrite(copy, &version, sizeof(version), VERSION_AT)) {
+        abort();
+    }
+    munmap(from, st.st_size);
+    close(board);
+    return copy;
+}
+
+static int opened(const char *path, int flags, mode_t mode)
+{
+    const int board = 0 == (flags & O_CREAT) && NULL != strstr(path, "/smartint-");
+    if (board && asked("no-board")) {
+        errno = EACCES;
+        return -1;
+    }
+    const int fd = openat(AT_FDCWD, path, flags, mode);
+    return board && fd >= 0 && asked("other-board") ? another_version(fd) : fd;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return opened(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return opened(path, flags, mode);
+}
