@@ -80,5 +80,9 @@ int main(int argc, char **argv)
     (argc > 1 && 0 == strcmp(argv[1], "begun") ? begun : new)(other);
     printf("# rank %d was told\n", my_rank);
     fflush(stdout);
-    return finish();
+    MPI(MPI_Finalize());      // no barrier before it: the ranks cannot reach each other
+    if (0 == my_rank) {
+        puts("ok");
+    }
+    return 0;
 }
