@@ -8,7 +8,7 @@
 
 S=(-np 2 --mca pml smartint)
 
-helper_there() { until_true 5 there_is smartintd || complain "no helper was started"; }
+helper_there() { until_true 20 there_is smartintd || complain "no helper was started"; }
 
 hit_helpers() {      # hit_helpers SIGNAL
     local all
@@ -16,7 +16,7 @@ hit_helpers() {      # hit_helpers SIGNAL
     [ -n "$all" ] || { complain "there was no helper to hit"; return; }
     # shellcheck disable=SC2086
     kill "-$1" $all
-    [ "$1" != KILL ] || until_true 3 no_helper || complain "the helper survived"
+    [ "$1" != KILL ] || until_true 20 no_helper || complain "the helper survived"
 }
 
 phase_job() {      # phase_job NAME WHEN SIGNAL LAUNCHER-ARGS...: signal the helpers before, during or after transfers
@@ -55,10 +55,25 @@ program spin
 for how in "drop 100" "drop 50" "garbage 100" "garbage 30"; do
     set -- $how
     for np in 2 4; do
-        run_job "notices-$1-$2-np$np" 30 -np $np --mca pml smartint \
+        rm -f "$WORK"/stats.*
+        run_job "notices-$1-$2-np$np" 30 -np $np --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r" \
             --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 1 2
         expect_ok
         expect_silence
+        hinted=0 posted=0
+        for ((rank = 0; rank < np; rank++)); do
+            hinted=$((hinted + $(counter $rank rts_sent) + $(counter $rank rts_received)))
+            posted=$((posted + $(counter $rank notices_posted)))
+            # what is lost wakes nobody
+            case $how in "drop 100") expect_counter $rank notices_posted == 0; expect_counter $rank wakes_match == 0 ;; esac
+        done
+        case $how in
+        drop*) [ "$posted" -lt $hinted ] || complain "$posted notices of $hinted messages: none was lost" ;;
+        # every one is accompanied by another
+        "garbage 100") [ $((posted % 2)) -eq 0 ] && [ "$posted" -gt 0 ] || complain "$posted notices: not each twice" ;;
+        esac
+        [ "$how" != "garbage 100" ] || [ "$posted" -gt "$(cat "$WORK"/stats.? | awk '/^rts_sent / {n += $2} END {print n + 0}')" ] ||
+            complain "no more notices than messages: no garbage"
         verdict
     done
 done
@@ -98,9 +113,16 @@ expect_ok
 expect_message "$TITLE" 'Program: +/bin/false' 'Reason: ' 'Remedy: '
 verdict
 
+rm -f "$WORK"/stats.*
 run_job helpers-0 30 "${S[@]}" --mca smartint_helpers 0 --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 1 2
 expect_ok
 expect_silence
+# Inside a node the second comer matches and wakes, without a helper.
+for rank in 0 1; do
+    expect_counter $rank notices_posted '>=' 1
+    expect_counter $rank requests_armed '>=' 1
+    expect_counter $rank notices_relayed == 0
+done
 verdict
 
 begin_phases helpers-0-none-runs 30 0.3 "${S[@]}" --mca smartint_helpers 0
@@ -117,7 +139,7 @@ verdict
 begin_phases helpers-16 30 0.3 "${S[@]}" --mca smartint_helpers 16
 reached ready
 sixteen() { [ "$(helper_pids | wc -w)" -eq 16 ]; }
-until_true 5 sixteen || complain "$(helper_pids | wc -w) helpers run"
+until_true 20 sixteen || complain "$(helper_pids | wc -w) helpers run"
 proceed begin
 proceed go
 end_job

@@ -92,7 +92,7 @@ lib_tmp() {
 }
 
 lib_test_id() {   # lib_test_id PID: the SMARTINT_TEST_ID in its environment
-    tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | sed -n 's/^SMARTINT_TEST_ID=//p' | head -n 1
+    { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null | sed -n 's/^SMARTINT_TEST_ID=//p' | head -n 1
 }
 
 # lib_processes NAME...: `pid name` of live processes of these names (comm, 15 characters) that are not

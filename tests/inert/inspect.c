@@ -5,6 +5,7 @@
 //   # rank N thread NAME
 //   # rank N maps smartint FILE
 //   # rank N descriptors COUNT
+//   # rank N open WHAT             what each is open on, numbers and what is the job's own left out
 //   # rank N counters COUNT        how many there are
 //   # rank N counter NAME VALUE    of those that are not zero
 #include "check.h"
@@ -54,8 +55,28 @@ static void show_descriptors(void)
     int n = 0;
     DIR *dir = opendir("/proc/self/fd");
     CHECK(NULL != dir, "no /proc/self/fd");
-    while (NULL != readdir(dir)) {
-        ++n;
+    for (struct dirent *e; NULL != (e = readdir(dir)); ++n) {
+        char path[512], what[4096], plain[4096];
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+        ssize_t length = readlink(path, what, sizeof(what) - 1);
+        if ('.' == e->d_name[0] || length <= 0 || atoi(e->d_name) == dirfd(dir)) {
+            continue;
+        }
+        what[length] = 0;
+        size_t k = 0;
+        char *session = strstr(what, "/smt.");      // the job's TMPDIR has a random name
+        if (NULL != session) {
+            memmove(session, session + strcspn(session + 1, "/") + 1, strlen(session + strcspn(session + 1, "/") + 1) + 1);
+        }
+        for (char *p = what; 0 != *p; ++p) {
+            if (*p < '0' || *p > '9') {
+                plain[k++] = *p;
+            } else if (0 == k || '#' != plain[k - 1]) {
+                plain[k++] = '#';
+            }
+        }
+        plain[k] = 0;
+        printf("# rank %d open %s\n", my_rank, plain);
     }
     closedir(dir);
     printf("# rank %d descriptors %d\n", my_rank, n - 3);      // without . and .. and the directory's own

@@ -16,7 +16,8 @@ fi
 pass inert/installed
 
 printed() { sed -n "s/^# rank [0-9]* $1 //p" "$LOG" | sort | uniq -c | awk '{$1 = $1} 1'; }
-state() { printed thread; grep -E '^# rank [0-9]+ descriptors' "$LOG" | sort; }
+# What descriptors are open on, without numbers of inodes and jobs.
+state() { printed thread; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | sort; }
 
 helpers_now() { pids smartintd | wc -w; }
 segments_now() {      # of this user's jobs that hold one of our ranks
@@ -35,7 +36,7 @@ look() {
     rm -f "$WORK/go"
     begin_job "$@" "$PROGRAM" "$WORK/go"
     all_there() { [ "$(grep -c '^# rank [0-9]* counters' "$LOG")" -ge "$NP" ] || ! kill -0 "$JOB" 2>/dev/null; }
-    until_true 20 all_there || complain "the ranks did not come so far"
+    until_true 60 all_there || complain "the ranks did not come so far"
     HELPERS=$(helpers_now)
     SEGMENTS=$(segments_now)
     THREADS=$(for ranks in $(pids "${WATCHED[@]}"); do cat "/proc/$ranks/task"/*/comm 2>/dev/null; done)
@@ -93,14 +94,9 @@ NP=4
 inert ob1-np4 --mca pml ob1
 NP=2
 
-# Named first but not chosen, as another of the list has the higher priority: nothing is left running.
+# In the list, but not its first, which is the one Open MPI takes: nothing of it at all.
 look not-chosen 30 -np 2 --mca pml ob1,smartint
-chosen=no
-printf '%s\n' "$THREADS" | grep -qx smartint && chosen=yes
-if [ $chosen = no ]; then
-    [ "$HELPERS" -eq 0 ] || complain "not chosen, but $HELPERS helpers run"
-    [ -z "$SEGMENTS" ] || complain "not chosen, but shared memory: $SEGMENTS"
-fi
+nothing_of_it
 verdict
 
 # The BTL below ob1 has no thread and, as nobody sleeps, needs no helper.
