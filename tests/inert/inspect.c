@@ -63,6 +63,10 @@ static void show_descriptors(void)
             continue;
         }
         what[length] = 0;
+        char *random = strstr(what, "ucx_shm_posix_");
+        if (NULL != random) {
+            random[sizeof("ucx_shm_posix_") - 1] = 0;
+        }
         size_t k = 0;
         char *session = strstr(what, "/smt.");      // the job's TMPDIR has a random name
         if (NULL != session) {
