@@ -6,7 +6,7 @@
 // into its thread's buffer and reaches memory at any later moment; a load looks into its own
 // buffer first. What the explorer visits once it does not visit again, so loops that wait are
 // no trouble; a state in which nobody can move although somebody is not at his end is a
-// deadlock.
+// deadlock, unless whoever asks calls it a rest (a thread that sleeps because nothing is left).
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 
 namespace smartint::tso {
 
-constexpr unsigned max_variables = 10;
-constexpr unsigned max_threads = 3;
+constexpr unsigned max_variables = 12;
+constexpr unsigned max_threads = 4;
 constexpr unsigned max_registers = 6;
-constexpr unsigned buffer_room = 6;
+constexpr unsigned buffer_room = 12;
 
 enum class op : std::uint8_t {
     store,        // memory[var] = value, through the buffer
@@ -31,6 +31,9 @@ enum class op : std::uint8_t {
     membarrier,   // empties every buffer of the process, at once
     exchange,     // reg = memory[var], memory[var] = value, own buffer empty first
     compare,      // if memory[var] == expected: memory[var] = value, reg = 1; else reg = 0
+    advance,      // if memory[var] == reg[expected]: memory[var] = it + value, reg = 1; else reg = 0
+    add,          // reg = memory[var], memory[var] += value
+    mark,         // memory[var + reg] += 1: the observer's notes, in no order with the rest
     set,          // reg = value
     jump_if,      // if reg == value: to target
     jump_unless,  // if reg != value: to target
@@ -83,6 +86,11 @@ inline step exchange(unsigned reg, unsigned var, int value) { return {op::exchan
 inline step compare(unsigned reg, unsigned var, int expected, int value) {
     return {op::compare, var, reg, value, expected};
 }
+inline step advance(unsigned reg, unsigned var, unsigned from, int by) {
+    return {op::advance, var, reg, by, static_cast<int>(from)};
+}
+inline step add(unsigned reg, unsigned var, int by) { return {op::add, var, reg, by}; }
+inline step mark(unsigned var, unsigned reg) { return {op::mark, var, reg}; }
 inline step set(unsigned reg, int value) { return {op::set, 0, reg, value}; }
 inline step jump_if(unsigned reg, int value, const char *target) {
     return {op::jump_if, 0, reg, value, 0, target};
@@ -119,6 +127,7 @@ struct state {
 struct verdict {
     std::uint64_t states = 0;
     std::uint64_t ends = 0;
+    std::uint64_t rests = 0;
     bool exclusion_broken = false;
     bool deadlock = false;
     bool bad_end = false;
@@ -126,9 +135,10 @@ struct verdict {
     bool good() const { return !exclusion_broken && !deadlock && !bad_end && !overflow; }
 };
 
-// Explores everything from `first`. at_end(state) says whether an end is a good one.
-template <class F>
-verdict explore(const std::vector<program> &programs, const state &first, F at_end) {
+// Explores everything from `first`. at_end(state) says whether an end is a good one, at_rest the
+// same of a state in which nobody can move and somebody is not at his end.
+template <class F, class R>
+verdict explore(const std::vector<program> &programs, const state &first, F at_end, R at_rest) {
     verdict v;
     std::unordered_set<std::string> seen;
     std::vector<state> open{first};
@@ -175,7 +185,8 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
             thread_state &th = s.thread[t];
             ++th.pc;
             const bool needs_empty = op::fence == i.what || op::exchange == i.what ||
-                                     op::compare == i.what || op::futex_wait == i.what ||
+                                     op::compare == i.what || op::advance == i.what ||
+                                     op::add == i.what || op::futex_wait == i.what ||
                                      op::futex_wake == i.what || op::sleep == i.what ||
                                      op::membarrier == i.what;
             if (needs_empty && th.buffered > 0) {
@@ -219,6 +230,21 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
                 if (1 == th.reg[i.reg]) {
                     s.memory[i.variable] = static_cast<std::int8_t>(i.value);
                 }
+                break;
+            case op::advance: {
+                const std::int8_t expected = th.reg[static_cast<unsigned>(i.expected)];
+                th.reg[i.reg] = s.memory[i.variable] == expected ? 1 : 0;
+                if (1 == th.reg[i.reg]) {
+                    s.memory[i.variable] = static_cast<std::int8_t>(expected + i.value);
+                }
+                break;
+            }
+            case op::add:
+                th.reg[i.reg] = s.memory[i.variable];
+                s.memory[i.variable] = static_cast<std::int8_t>(th.reg[i.reg] + i.value);
+                break;
+            case op::mark:
+                ++s.memory[i.variable + static_cast<unsigned>(th.reg[i.reg])];
                 break;
             case op::set:
                 th.reg[i.reg] = static_cast<std::int8_t>(i.value);
@@ -271,10 +297,16 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
                 v.bad_end = true;
             }
         } else if (!moved) {
-            v.deadlock = true;
+            ++v.rests;
+            v.deadlock = v.deadlock || !at_rest(now);
         }
     }
     return v;
+}
+
+template <class F>
+verdict explore(const std::vector<program> &programs, const state &first, F at_end) {
+    return explore(programs, first, at_end, [](const state &) { return false; });
 }
 
 } // namespace smartint::tso
