@@ -7,8 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
+#include "common_smartint_board.h"
 #include "common_smartint_wake.h"
 #include "harness_engine.h"
 
@@ -64,6 +66,53 @@ TEST(parking, a_ring_before_the_sleep_is_not_lost) {
     EXPECT_EQ(1, poll(&p, 1, 0)) << "a descriptor remembers";
     EXPECT_TRUE(drain_eventfd(fd));
     EXPECT_EQ(0, poll(&p, 1, 0));
+    close(fd);
+}
+
+// The helper's way to sleep (core::sleep, D2) against a rank's notice for another node
+// (relay_post and ring_helper, R1 and D1): a notice that nobody takes shows as one that never comes.
+TEST(parking, a_notice_posted_while_the_helper_falls_asleep_is_taken) {
+    constexpr std::uint32_t rounds = 10000;
+    const auto q = std::make_unique<layout::relay_queue>();
+    const auto line = std::make_unique<layout::helper_line>();
+    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    std::atomic<std::uint32_t> taken{0};
+    std::uint32_t slept = 0;
+    std::thread the_helper([&] {
+        while (taken < rounds) {
+            relay_item item{};
+            if (relay_take(*q, item)) {
+                EXPECT_EQ(taken + 1, static_cast<std::uint32_t>(item.source_seq));
+                ++taken;
+                continue;
+            }
+            line->state.store(layout::helper_sleeping, std::memory_order_release);
+            std::atomic_thread_fence(std::memory_order_seq_cst); // D2
+            if (relay_empty(*q)) {
+                pollfd p{fd, POLLIN, 0};
+                poll(&p, 1, -1);
+                drain_eventfd(fd);
+                ++slept;
+            }
+            line->state.store(layout::helper_polling, std::memory_order_release);
+        }
+    });
+    generator g(10);
+    for (std::uint32_t i = 1; i <= rounds; ++i) {
+        ASSERT_TRUE(relay_post(*q, 1, 2, make_rts_key(1, 2, 3), 7, i));
+        std::atomic_thread_fence(std::memory_order_seq_cst); // D1
+        if (layout::helper_sleeping == line->state.load(std::memory_order_acquire)) {
+            ring_eventfd(fd);
+        }
+        if (!wait_until("it is taken", [&] { return i == taken; })) {
+            ring_eventfd(fd); // so that it ends
+        }
+        for (unsigned k = g.below(600); k > 0; --k) { // it falls asleep
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
+    }
+    the_helper.join();
+    std::printf("# asleep in %u of %u rounds\n", slept, rounds);
     close(fd);
 }
 
