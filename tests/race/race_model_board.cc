@@ -320,11 +320,13 @@ verdict check(const variant &v) {
 
 using taking_back::variant;
 
-// Message or notice first; a word that is empty, or says look since an earlier match.
-template <class F> void each_case(F f) {
+// Message or notice first; a word that is empty, or says look since an earlier match. What goes
+// wrong does so in one visit already.
+template <class F> void each_case(int visits, F f) {
     for (const bool notice_first : {false, true}) {
         for (const int before : {taking_back::nothing_wanted, taking_back::look}) {
             variant v;
+            v.visits = visits;
             v.notice_first = notice_first;
             v.before = before;
             SCOPED_TRACE((notice_first ? "notice first, word " : "message first, word ") +
@@ -335,11 +337,16 @@ template <class F> void each_case(F f) {
 }
 
 TEST(ring_taken_back, no_message_is_left_to_a_thread_that_sleeps) {
-    each_case([](const variant &v) {
-        const verdict r = taking_back::check(v);
-        EXPECT_TRUE(r.good());
-        EXPECT_GT(r.rests, 5U);
-    });
+    for (const int visits : {1, 2}) {
+        each_case(visits, [](variant v) {
+            if (v.visits > 1 && taking_back::nothing_wanted != v.before) {
+                return; // the first of two visits leaves it so
+            }
+            const verdict r = taking_back::check(v);
+            EXPECT_TRUE(r.good());
+            EXPECT_GT(r.rests, 5U);
+        });
+    }
     variant v; // somebody is on his way already to wake the thread
     v.before = taking_back::rung;
     v.visits = 1;
@@ -349,7 +356,7 @@ TEST(ring_taken_back, no_message_is_left_to_a_thread_that_sleeps) {
 }
 
 TEST(ring_taken_back, behind_leaves_look_it_is_lost_and_the_explorer_finds_it) {
-    each_case([](variant v) {
+    each_case(1, [](variant v) {
         v.drains_outside = true;
         EXPECT_TRUE(taking_back::check(v).deadlock);
     });
@@ -372,7 +379,7 @@ TEST(ring_taken_back, where_the_word_is_taken_by_a_load_and_a_store_it_is_lost_a
 
 TEST(ring_taken_back, without_the_fence_of_match_or_leave_it_is_lost_and_the_explorer_finds_it) {
     for (bool variant::*missing : {&variant::without_b8, &variant::without_b10}) {
-        each_case([&](variant v) {
+        each_case(1, [&](variant v) {
             v.*missing = true;
             EXPECT_TRUE(taking_back::check(v).deadlock);
         });
@@ -386,9 +393,9 @@ TEST(ring_taken_back, to_drain_too_often_or_to_note_the_ring_by_a_plain_store_lo
          {&variant::drains_always, &variant::drains_by_thread, &variant::notes_plainly}) {
         variant v;
         v.*wrong = true;
+        v.visits = 1;
         EXPECT_TRUE(taking_back::check(v).good());
         v.notice_first = true;
-        v.visits = 1;
         EXPECT_TRUE(taking_back::check(v).good());
     }
 }
