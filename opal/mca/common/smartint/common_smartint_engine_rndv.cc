@@ -109,9 +109,9 @@ void engine::answer(recv_op *op, wire::mode how) {
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,
                 a.sequence);
-    // A sender that was seen waiting is not armed, and may have left meanwhile. It looks at its
-    // ring when it leaves, we at its state when the answer is there: one sees the other.
-    if (wire::mode::copy_into == how) {
+    // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks
+    // at its ring when it leaves, we at its state when the answer is there: one sees the other.
+    if (wire::mode::copy_into == how && rendezvous_kind::automatic == rendezvous_) {
         layout::slot &s = segment_.slot(ep->slot);
         std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
         if (!board_slot(&s).active() && waker_.wake(ep->slot, s)) {
