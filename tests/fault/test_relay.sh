@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # That the helper matters between nodes, by counters: one rank on each of two nodes, so that nobody but the helper
-# can wake a rank by a match. With it they are woken; once it is killed before the transfers, or stopped, never.
+# can match its requests. With it they are matched and the rank is woken; once it is killed before the transfers, or
+# stopped, never.
 . "$(dirname "${BASH_SOURCE[0]}")/lib_cluster.sh"
 
 S=(-np 2 --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r")
@@ -33,8 +34,9 @@ relay() {      # relay NAME SIGNAL WHEN: the signal hits both helpers before the
     [ "$(sum rts_sent)" -gt 0 ] || complain "no rendezvous was sent: the test is none"
     [ "$(sum notices_relayed)" -gt 0 ] || complain "no notice was handed to a helper"
     if [ "$3" = before ]; then
-        [ "$(sum wakes_match)" -eq 0 ] || complain "$(sum wakes_match) wakes by a match, and no helper ran"
+        [ "$(sum requests_matched)" -eq 0 ] || complain "$(sum requests_matched) requests matched, and no helper ran"
     else
+        [ "$(sum requests_matched)" -gt 0 ] || complain "no request was matched, and helpers ran"
         [ "$(sum wakes_match)" -gt 0 ] || complain "no wake by a match, and helpers ran"
     fi
     cat "$WORK"/stats.[01] >>"$LOG"
