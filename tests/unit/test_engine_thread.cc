@@ -577,11 +577,10 @@ TEST_F(computing, messages_both_ways_one_after_the_other_have_no_futile_wake) {
         into.enter();
         into.receive(&r);
         n.send(from, s);
+        const std::uint64_t before = count(from, stat::writes_thread);
         into.leave();
-        wait_until("the threads move it", [&] {
-            return op_state::done == r.seen_state() && op_state::done == s.seen_state();
-        });
-        settle(n);
+        wait_until("the sender's thread", [&] { return before + 1 == count(from, stat::writes_thread); });
+        settle(n); // the receiver's is awake by now, and sleeps when the last byte is in place
         EXPECT_EQ(0U, s.delivered + r.delivered);
         n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
         EXPECT_EQ(-1, r.differs(big, seed));
