@@ -58,7 +58,6 @@ fi
 # ---- bad-segment. What is refused is as no shared memory: the network where that is open, else the job ends.
 
 BAD_SEGMENT='smartint refused the shared segment of this node'
-UNREACHABLE='pml/smartint has no way to a process of this job'
 program sizes
 refusing() {      # refusing NAME FAULT REASON-REGEX: rank 1 of three refuses
     local way
@@ -66,14 +65,9 @@ refusing() {      # refusing NAME FAULT REASON-REGEX: rank 1 of three refuses
         # shellcheck disable=SC2046
         run_job "$1-network-$way" 20 -np 1 --mca pml smartint --mca smartint_network $way "$PROGRAM" 262144 : \
             -np 1 $(with "$2") "$PROGRAM" 262144 : -np 1 "$PROGRAM" 262144
-        if [ $way = always ]; then
-            expect_ok
-            expect_no_other "$BAD_SEGMENT"
-        else
-            expect_end
-            expect_message "$UNREACHABLE" 'Remedy: '
-        fi
-        expect_message "$BAD_SEGMENT" "Host: +$HOST" 'Segment: +smartint-' "Reason: +$3" 'Remedy: .*build'
+        expect_end
+        expect_no_other "$BAD_SEGMENT"
+        expect_message "$BAD_SEGMENT" "Host: +$HOST" 'Segment: +smartint-' "Reason: +$3" 'Remedy: .*'
         verdict
     done
 }
@@ -96,7 +90,7 @@ chmod 755 "$WORK/changes-version"
 run_job version-changed 20 "${S[@]}" --mca smartint_network always --mca smartint_helper_path "$WORK/changes-version" \
     "$PROGRAM" 262144
 [ "$RC" -ne 0 ] || expect_ok
-expect_message "$BAD_SEGMENT" "Host: +$HOST" 'Segment: +smartint-' 'Reason: +layout version 99, expected [0-9]+' 'Remedy: .*build'
+expect_message "$BAD_SEGMENT" "Host: +$HOST" 'Segment: +smartint-' 'Reason: +layout version 99, expected [0-9]+' 'Remedy: '
 expect_message 'smartint could not start the helper process' "Program: +$WORK/changes-version" 'Remedy: '
 verdict
 
@@ -162,9 +156,14 @@ if [ -n "$BRANCH" ]; then
     WRONG_BRANCH='smartint was built for another Open MPI'
     for pml in smartint ob1; do
         run_job "wrong-branch-$pml" 60 -np 2 --mca pml $pml env LD_PRELOAD="$BRANCH" "$PROGRAM" 262144
-        [ $pml = smartint ] && expect_end || expect_ok
-        expect_message "$WRONG_BRANCH" "Host: +$HOST" 'Open MPI running: +4\.0\.9test' 'smartint built for: +[0-9.]+$' 'Remedy: '
-        expect_no_other "$WRONG_BRANCH"
+        if [ $pml = smartint ]; then
+            expect_end
+            expect_message "$WRONG_BRANCH" "Host: +$HOST" 'Open MPI running: +4\.0\.9test' 'smartint built for: +[0-9.]+$' 'Remedy: '
+            expect_no_other "$WRONG_BRANCH"
+        else
+            expect_ok
+            expect_silence
+        fi
         verdict
     done
 else

@@ -36,9 +36,12 @@ int pml_smartint_finalize() noexcept;
 }
 
 void fatal(const char *what) {
-    opal_show_help("help-pml-smartint.txt", "fatal", true,
-                   nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename,
-                   what);
+    if (0 != *what) { // else it was told
+        opal_show_help("help-pml-smartint.txt", "fatal", true,
+                       nullptr == opal_process_info.nodename ? "unknown"
+                                                             : opal_process_info.nodename,
+                       what);
+    }
     ompi_rte_abort(1, nullptr);
 }
 

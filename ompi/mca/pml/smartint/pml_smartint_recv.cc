@@ -85,7 +85,7 @@ int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, i
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.receive(&op); },
-          [&] { return op_state::done == op.seen_state(); });
+          [&] { return op_state::done == op.state.seen(); });
     return fill_status(op, status);
 }
 
@@ -124,7 +124,7 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.receive_matched(&op, u); },
-          [&] { return op_state::done == op.seen_state(); });
+          [&] { return op_state::done == op.state.seen(); });
     return fill_status(op, status);
 }
 

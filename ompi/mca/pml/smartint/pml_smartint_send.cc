@@ -195,7 +195,7 @@ int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datat
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.send(&op); },
-          [&] { return op_state::done == op.seen_state(); });
+          [&] { return op_state::done == op.state.seen(); });
     return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
 }
 

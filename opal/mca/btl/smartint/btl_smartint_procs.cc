@@ -43,8 +43,9 @@ void join_board() {
     leader.jobid = OPAL_PROC_MY_NAME.jobid;
     leader.vpid = mine.leader;
     modex m;
-    if (read_modex(leader, &m) && 0 != m.board.slots && m.node == mine.node) {
-        engine::instance().open_board(m.board);
+    if (read_modex(leader, &m) && 0 != m.board.slots && m.node == mine.node &&
+        0 != engine::instance().open_board(m.board)) {
+        glue_end(); // the others take us for one who reads its ring
     }
 }
 

@@ -281,9 +281,13 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
     ep->name = name;
     ep->way = route::network;
     ep->address.assign(address, address + bytes);
-    const std::uint32_t room =
-        network_.caps().max_message - static_cast<std::uint32_t>(sizeof(std::uint64_t)) -
-        wire::max_header;
+    // what both can take, less our own words
+    constexpr std::uint32_t own = sizeof(std::uint64_t) + wire::max_header;
+    const std::uint32_t whole = network_.max_message(address, bytes);
+    if (whole <= own) {
+        return nullptr;
+    }
+    const std::uint32_t room = whole - own;
     ep->eager_limit = std::min<std::uint32_t>(params_.network_eager_limit, room);
     ep->max_payload = room;
     ep->direct = false;
@@ -342,12 +346,27 @@ bool engine::connect(endpoint *ep, bool bulk) {
 
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
-    if (!ep->lost) {
-        ep->lost = true;
+    ep->lost = true;
+    if (!ep->told) {
+        ep->told = true;
         const std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
         tell(topic::lost_peer, who.c_str(), "the connection is broken");
     }
     fail_peer_operations(ep); // also those that were begun after it was lost
+}
+
+// The transport says so. At the end of a job this is how peers go: it is worth a word only if
+// something still depends on them.
+void engine::lost_connection(void *connection) {
+    for (const auto &ep : endpoints_) {
+        if (connection == ep->control || connection == ep->bulk) {
+            ep->lost = true;
+            if (fail_peer_operations(ep.get()) > 0) {
+                lose(ep.get());
+            }
+            return;
+        }
+    }
 }
 
 void engine::refuse() { stats_.add(stat::refused_messages); }

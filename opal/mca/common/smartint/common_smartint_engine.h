@@ -62,6 +62,7 @@ struct endpoint {
     void *control = nullptr;        // connections, made at first use
     void *bulk = nullptr;
     bool lost = false;
+    bool told = false; // that it is lost
     bool direct = true; // direct copies work (found out at the first)
     std::uint32_t eager_limit = 0;
     std::uint32_t max_payload = 0; // of one message, beside its header
@@ -211,7 +212,8 @@ public:
             std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
         }
     }
-    bool take_self_ring() { return self_rang_.exchange(false, std::memory_order_relaxed); }
+    // Of `rings` of the descriptor, how many the application gave itself.
+    std::uint64_t take_self_rings(std::uint64_t rings);
 
 private:
     friend class engine_access; // tests
@@ -285,6 +287,7 @@ private:
     void after_sent(std::uint8_t type, send_op *op);
     bool connect(endpoint *ep, bool bulk);
     void lose(endpoint *ep);
+    void lost_connection(void *connection);
 
     // arrivals
     unsigned poll_ring();
@@ -337,7 +340,7 @@ private:
     void unlist(copy_job *job);
     void activate(send_op *op);
     void deactivate(send_op *op);
-    void fail_peer_operations(endpoint *ep);
+    unsigned fail_peer_operations(endpoint *ep); // how many
     static void fail_posted(recv_op *op);
     void finished_copy(copy_job *job);
     unsigned collect_finished_copies();
@@ -399,7 +402,7 @@ private:
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;
     std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
-    std::atomic<bool> self_rang_{false};
+    std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
     int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
     int helper_pidfd_ = -1;             // of the first helper, for the leader
 

@@ -76,8 +76,10 @@ void engine::check_matched() {
     // The thread is being woken for what this pass sees to. If it has not run yet it need not:
     // with nothing to be read its epoll_wait sleeps on. What is rung for later is not lost:
     // matches from here on find the rank inside, and leaving looks at the board.
-    if (layout::wanted_rung == wanted && !by_thread_ && drain_eventfd(wake_fd_)) {
-        stats_.add(stat::wakes_withdrawn);
+    if (layout::wanted_rung == wanted && !by_thread_) {
+        const std::uint64_t rings = drain_eventfd(wake_fd_);
+        take_self_rings(rings);
+        stats_.add(stat::wakes_withdrawn, 0 != rings ? 1 : 0);
     }
 }
 
@@ -176,8 +178,17 @@ void engine::check_helper() {
 }
 
 void engine::ring_self() {
-    self_rang_.store(true, std::memory_order_relaxed);
+    self_rings_.fetch_add(1, std::memory_order_relaxed);
     ring_eventfd(wake_fd_);
+}
+
+// relaxed: only for the counters
+std::uint64_t engine::take_self_rings(std::uint64_t rings) {
+    std::uint64_t mine = self_rings_.load(std::memory_order_relaxed);
+    while (!self_rings_.compare_exchange_weak(mine, mine - std::min(mine, rings),
+                                              std::memory_order_relaxed)) {
+    }
+    return std::min(mine, rings);
 }
 
 void engine::publish_inside() {

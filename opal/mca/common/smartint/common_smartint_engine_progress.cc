@@ -67,6 +67,9 @@ unsigned engine::pass(bool by_thread) {
         (by_thread || 0 != in_flight_ || ++network_tick_ >= network_every)) {
         const unsigned n = network_.progress();
         events += n;
+        for (void *connection : network_.take_lost()) {
+            lost_connection(connection);
+        }
         // stay close while something moves
         network_tick_ = 0 != n ? network_every : 0;
     }
@@ -101,8 +104,10 @@ unsigned engine::poll_ring() {
         }
         if (ring_consumer::result::broken == r) {
             ring_broken_ = true;
-            tell(topic::broken_ring, "", "a record in this rank's ring has an impossible length");
-            fatal_ = "the message ring of this rank is damaged";
+            const std::string rank = "rank " + std::to_string(static_cast<std::uint32_t>(me_.name));
+            tell(topic::broken_ring, rank.c_str(),
+                 "a record in its ring has a mark or a length that cannot be");
+            fatal_ = ""; // told
             break;
         }
         const std::uint16_t source = ring_word::source(word);

@@ -312,7 +312,7 @@ void engine::complete(recv_op *op) {
     }
     untrack(op);
     const bool blocking = op->blocking;
-    op->finish(); // a blocking operation is its caller's from here on
+    op->state.finish(); // a blocking operation is its caller's from here on
     if (blocking) {
         return;
     }

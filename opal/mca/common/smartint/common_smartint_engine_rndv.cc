@@ -227,6 +227,7 @@ unsigned engine::pump_sends() {
 bool engine::pump_fragments(send_op *op) {
     endpoint *ep = op->peer;
     if (ep->lost) {
+        lose(ep);
         op->failed = true;
         return !op->writing; // the transport still has the buffer
     }
@@ -498,12 +499,17 @@ void engine::receive_self(recv_op *op, send_op *from) {
 
 // ---- a peer is lost
 
-void engine::fail_peer_operations(endpoint *ep) {
+unsigned engine::fail_peer_operations(endpoint *ep) {
+    unsigned failed = 0;
+    const auto fail = [&](auto *op) {
+        op->failed = true;
+        complete(op);
+        ++failed;
+    };
     while (nullptr != ep->pending_head) {
         pending_message *m = dequeue(ep);
         if (nullptr != m->op && op_state::done != m->op->state) {
-            m->op->failed = true;
-            complete(m->op);
+            fail(m->op);
         }
         if (nullptr != m->sent) {
             sent_calls_.emplace_back(m->sent, m->arg);
@@ -515,22 +521,21 @@ void engine::fail_peer_operations(endpoint *ep) {
     while (recv_op *op = matcher_.posted_from(ep)) {
         matcher_.cancel(op);
         fail_posted(op);
-        complete(op);
+        fail(op);
     }
     receives_.each([&](recv_op *op) {
         if (op->peer == ep && op_state::moving == op->state) {
             std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
-            op->failed = true;
-            complete(op);
+            fail(op);
         }
     });
     sends_.each([&](send_op *op) {
         if (op->peer == ep &&
             (op_state::rts_sent == op->state || op_state::queued == op->state)) {
-            op->failed = true;
-            complete(op);
+            fail(op);
         }
     });
+    return failed;
 }
 
 } // namespace smartint

@@ -171,6 +171,7 @@ void engine::send(send_op *op) {
     op->state = op_state::queued;
     op->job.entry = -1;
     if (ep->lost) {
+        lose(ep); // says so, if nothing has
         op->failed = true;
         complete(op);
         return;
@@ -316,7 +317,7 @@ void engine::complete(send_op *op) {
     }
     untrack(op);
     const bool blocking = op->blocking;
-    op->finish(); // a blocking operation is its caller's from here on
+    op->state.finish(); // a blocking operation is its caller's from here on
     if (blocking) {
         return;
     }

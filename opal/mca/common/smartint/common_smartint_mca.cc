@@ -181,13 +181,11 @@ job_shape learn_job() {
 }
 
 // What is wrong has been told. Where the user named the pml the process ends here: what Open
-// MPI would add, that no component can be opened, misleads. The message leaves by a thread of
-// the run-time's own, which needs a moment.
+// MPI would add, that no component can be opened, misleads.
 int give_up(int error) {
     flush_reports();
     if (glue_named("pml")) {
-        usleep(200000);
-        _exit(1);
+        glue_end();
     }
     return error;
 }
@@ -199,7 +197,7 @@ void look_after_helpers() {
 }
 
 // The leader's work: board, then helpers. What fails costs shared memory or overlap.
-void lead(const params &p, const job_shape &j, bool network) {
+void lead(const params &p, const job_shape &j) {
     engine &e = engine::instance();
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
@@ -227,7 +225,7 @@ void lead(const params &p, const job_shape &j, bool network) {
             break;
         }
     }
-    if (network && count > 0) {
+    if (e.net().is_open() && count > 0) {
         const auto address = state().helpers.address(board, helper_wait_ms);
         if (address.empty()) {
             tell(topic::no_helper, program.c_str(), "it could not start");
@@ -247,6 +245,11 @@ int glue_register(const mca_base_component_t *component) {
     const std::string built =
         std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
     if (0 != std::strncmp(opal_version_string, built.c_str(), built.size())) {
+        static bool told = false; // by the other component
+        if (told || !(glue_named("pml") || glue_named("btl"))) {
+            return OPAL_ERR_NOT_AVAILABLE;
+        }
+        told = true;
         opal_show_help_add_dir(own_directory().c_str());
         opal_show_help(help_file, "wrong-branch", true, host(), opal_version_string,
                        built.substr(0, built.size() - 1).c_str());
@@ -333,7 +336,7 @@ int glue_start(bool enable_threads) {
     s.mine.leader = j.leader;
     s.mine.node = node_identity();
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
-        lead(p, j, network);
+        lead(p, j);
     }
     const auto &address = e.net().address();
     s.mine.address_bytes =
@@ -353,6 +356,12 @@ void glue_stop() {
         s.helpers.reap();
         s.started = false;
     }
+}
+
+void glue_end() {
+    flush_reports();
+    usleep(200000); // the message leaves by a thread of the run-time's own
+    _exit(1);
 }
 
 void glue_start_thread() {

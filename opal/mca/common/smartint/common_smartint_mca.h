@@ -29,6 +29,8 @@ bool glue_named(const char *framework);
 // that was reported.
 int glue_start(bool enable_threads);
 void glue_stop();
+// The job can't go on: what was reported is told, and mpirun finds this process ended.
+[[noreturn]] void glue_end();
 
 // The interrupt thread may run: the pml is chosen, not just the btl under ob1.
 void glue_start_thread();

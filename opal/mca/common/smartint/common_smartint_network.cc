@@ -2,8 +2,12 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_network.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 extern "C" {
 #include <uct/api/uct.h>
@@ -22,8 +26,9 @@ struct address_head { // of what peers exchange
     std::uint8_t device_bytes;
     std::uint8_t iface_bytes;
     std::uint8_t transport; // sum of the transport's name: tcp does not talk to ud
+    std::uint32_t max_message; // bytes it can receive: its receive buffers follow its parameters
 };
-constexpr std::uint8_t address_version = 1;
+constexpr std::uint8_t address_version = 2;
 
 std::uint8_t name_sum(const std::string &s) {
     std::uint8_t sum = 17;
@@ -94,8 +99,17 @@ struct network::impl {
                          static_cast<std::uint32_t>(bytes));
         return UCS_OK;
     }
-    // A peer went away. Sends to it fail from now on; who needed it finds out there.
-    static ucs_status_t lost(void *, uct_ep_h, ucs_status_t) { return UCS_OK; }
+    // A connection broke. The transport may tell from its own thread: noted, for take_lost.
+    static ucs_status_t lost(void *arg, uct_ep_h ep, ucs_status_t) {
+        auto *self = static_cast<impl *>(arg);
+        const std::lock_guard<std::mutex> hold(self->lost_lock);
+        self->lost_connections.push_back(ep);
+        self->any_lost.store(true, std::memory_order_release); // X1, pairs with X2
+        return UCS_OK;
+    }
+    std::mutex lost_lock;
+    std::vector<void *> lost_connections;
+    std::atomic<bool> any_lost{false};
 
     std::string seen; // transports found, for the message
 
@@ -241,7 +255,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     }
     uct_iface_progress_enable(n->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     address_head head{address_version, static_cast<std::uint8_t>(n->attr.device_addr_len),
-                      static_cast<std::uint8_t>(n->attr.iface_addr_len), name_sum(n->transport)};
+                      static_cast<std::uint8_t>(n->attr.iface_addr_len), name_sum(n->transport),
+                      static_cast<std::uint32_t>(n->attr.cap.am.max_bcopy)};
     address_.resize(sizeof(head) + n->attr.device_addr_len + n->attr.iface_addr_len);
     std::memcpy(address_.data(), &head, sizeof(head));
     auto *device = reinterpret_cast<uct_device_addr_t *>(address_.data() + sizeof(head));
@@ -280,6 +295,15 @@ void network::close() {
     delete impl_;
     impl_ = nullptr;
     event_fd_ = -1;
+}
+
+std::uint32_t network::max_message(const std::byte *address, std::size_t bytes) const {
+    address_head head{};
+    if (bytes < sizeof(head)) {
+        return 0;
+    }
+    std::memcpy(&head, address, sizeof(head));
+    return std::min(caps_.max_message, head.max_message);
 }
 
 void *network::connect(const std::byte *address, std::size_t bytes) {
@@ -363,6 +387,15 @@ network::result network::write(void *connection, const std::byte *local, std::ui
 }
 
 unsigned network::progress() { return uct_worker_progress(impl_->worker); }
+
+std::vector<void *> network::take_lost() {
+    if (!impl_->any_lost.load(std::memory_order_acquire)) { // X2, pairs with X1
+        return {};
+    }
+    const std::lock_guard<std::mutex> hold(impl_->lost_lock);
+    impl_->any_lost.store(false, std::memory_order_relaxed); // ordered by the lock
+    return std::exchange(impl_->lost_connections, {});
+}
 
 bool network::arm() {
     return UCS_OK ==

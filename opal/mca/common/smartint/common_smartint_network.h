@@ -49,6 +49,8 @@ public:
     const capabilities &caps() const { return caps_; }
     const std::vector<std::byte> &address() const { return address_; } // for peers
 
+    // Bytes of a message that both this process and one with this address can take; 0: malformed.
+    std::uint32_t max_message(const std::byte *address, std::size_t bytes) const;
     // A connection, made lazily by the transport at first use; nullptr: unreachable or malformed.
     void *connect(const std::byte *address, std::size_t bytes);
     void disconnect(void *connection);
@@ -66,6 +68,8 @@ public:
                  std::uint64_t remote, network_completion *c, bool *queued);
 
     unsigned progress();
+    // Connections that broke since the last call. Not to be used any more, only disconnected.
+    std::vector<void *> take_lost();
     int event_fd() const { return event_fd_; }
     // Ready to sleep on the descriptor; false: something is there, progress first.
     bool arm();

@@ -71,15 +71,22 @@ enum class op_state : std::uint8_t {
     done,
 };
 
-// Under the gate a plain value; F1 and F2 serve who looks without it.
-inline void finish_state(op_state *s) {
-    __atomic_store_n(reinterpret_cast<std::uint8_t *>(s), static_cast<std::uint8_t>(op_state::done),
-                     __ATOMIC_RELEASE);
-}
-inline op_state load_state(const op_state *s) {
-    return static_cast<op_state>(
-        __atomic_load_n(reinterpret_cast<const std::uint8_t *>(s), __ATOMIC_ACQUIRE));
-}
+// Under the gate a plain value, relaxed. For a caller that spins outside the gate
+// (MPI_THREAD_MULTIPLE) until somebody else completes its operation: F1 in finish() pairs with
+// F2 in seen(), the results come with the state.
+class state_word {
+public:
+    op_state operator=(op_state s) {
+        word_.store(s, std::memory_order_relaxed);
+        return s;
+    }
+    operator op_state() const { return word_.load(std::memory_order_relaxed); }
+    void finish() { word_.store(op_state::done, std::memory_order_release); } // F1
+    op_state seen() const { return word_.load(std::memory_order_acquire); }   // F2
+
+private:
+    std::atomic<op_state> word_{op_state::idle};
+};
 
 struct list_hook {
     list_hook *prev = nullptr;
@@ -106,7 +113,7 @@ struct recv_op {
     std::uint64_t announced = 0; // length of the message
     std::uint64_t received = 0;  // min(announced, capacity) once done
     // progress
-    op_state state = op_state::idle;
+    state_word state;
     bool blocking = false;  // its caller waits inside the engine: never armed
     bool failed = false;    // the peer is lost
     bool tracked = false;   // counted as outstanding by the engine
@@ -125,10 +132,6 @@ struct recv_op {
     recv_op *done_link = nullptr;
 
     bool truncated() const { return announced > capacity; }
-    // For a caller that spins outside the gate (MPI_THREAD_MULTIPLE) until somebody else
-    // completes it. F1 in finish() pairs with F2 here: the results come with the state.
-    void finish() { finish_state(&state); }                            // F1
-    op_state seen_state() const { return load_state(&state); } // F2
 };
 
 struct send_op {
@@ -144,7 +147,7 @@ struct send_op {
     std::uint64_t (*gather)(send_op *, std::uint64_t at, void *data, std::uint64_t bytes) = nullptr;
     bool synchronous = false;
     bool blocking = false; // its caller waits inside the engine: never armed
-    op_state state = op_state::idle;
+    state_word state;
     bool failed = false;
     bool tracked = false;
     bool in_flight = false;
@@ -162,9 +165,6 @@ struct send_op {
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;
     send_op *done_link = nullptr;
-
-    void finish() { finish_state(&state); }                            // F1
-    op_state seen_state() const { return load_state(&state); } // F2
 };
 
 } // namespace smartint

@@ -41,10 +41,10 @@ public:
     }
 
 private:
-    void count(engine &e, const interrupt_thread::causes &c, bool self) {
+    void count(engine &e, const interrupt_thread::causes &c, bool woken) {
         stats &s = e.counters();
-        if (c.wake) {
-            s.add(self ? stat::wakes_self : stat::wakes_match);
+        if (0 != c.rings) {
+            s.add(woken ? stat::wakes_match : stat::wakes_self);
         }
         if (c.transport) {
             s.add(stat::wakes_transport);
@@ -74,8 +74,10 @@ private:
 
     void serve(interrupt_thread &t, const interrupt_thread::causes &causes) {
         engine &e = t.the_engine();
-        const bool self = e.take_self_ring();
-        count(e, causes, self);
+        // Rung by others too, or by this rank alone?
+        const std::uint64_t own = e.take_self_rings(causes.rings);
+        const bool woken = causes.rings > own;
+        count(e, causes, woken);
         unsigned events = 0;
         bool waited_for_copies = false;
         engine::thread_view view;
@@ -84,7 +86,7 @@ private:
                 if (!park_behind_application(t)) {
                     continue;
                 }
-                if (causes.wake && 0 == events) {
+                if (0 != causes.rings && 0 == events) {
                     e.counters().add(stat::wakes_busy);
                 }
                 return;
@@ -117,7 +119,7 @@ private:
                 continue; // parks at the claim
             }
         }
-        if (causes.wake && !self && 0 == events && !view.matched && !waited_for_copies) {
+        if (woken && 0 == events && !view.matched && !waited_for_copies) {
             e.counters().add(stat::wakes_futile);
         }
         sleep_how(t, view, events);

@@ -101,9 +101,9 @@ interrupt_thread::causes interrupt_thread::sleep() {
     const int n = epoll_wait(epoll_, events, 3, -1);
     for (int i = 0; i < n; ++i) {
         if (tag_wake == events[i].data.u64) {
-            c.wake = drain_eventfd(engine_.wake_descriptor());
+            c.rings = drain_eventfd(engine_.wake_descriptor());
         } else if (tag_timer == events[i].data.u64) {
-            c.timer = drain_eventfd(timer_); // the same 8-byte counter
+            c.timer = 0 != drain_eventfd(timer_); // the same 8-byte counter
         } else {
             c.transport = true;
         }

@@ -28,7 +28,7 @@ public:
     bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
 
     struct causes {
-        bool wake = false;
+        std::uint64_t rings = 0; // of the wake descriptor
         bool timer = false;
         bool transport = false;
     };

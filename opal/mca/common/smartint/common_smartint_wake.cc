@@ -94,9 +94,9 @@ bool ring_eventfd(int fd) {
     return sizeof(one) == ::write(fd, &one, sizeof(one)) || EAGAIN == errno;
 }
 
-bool drain_eventfd(int fd) {
+std::uint64_t drain_eventfd(int fd) {
     std::uint64_t n = 0;
-    return sizeof(n) == ::read(fd, &n, sizeof(n));
+    return sizeof(n) == ::read(fd, &n, sizeof(n)) ? n : 0;
 }
 
 } // namespace smartint

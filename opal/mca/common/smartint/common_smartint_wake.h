@@ -35,7 +35,7 @@ private:
 };
 
 bool ring_eventfd(int fd);
-// Empties it. False if nothing was there.
-bool drain_eventfd(int fd);
+// Empties it. How often it was rung; 0: nothing was there.
+std::uint64_t drain_eventfd(int fd);
 
 } // namespace smartint
