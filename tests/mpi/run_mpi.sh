@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Run the MPI tests of the list beside this script.
 #
-#   run_mpi.sh [-t TAG] [-n LAUNCHER] [-o OUTDIR] [-l LABEL] [-x REGEX] [-s REGEX] [-L FILE] -- MPIRUN-ARGS...
+#   run_mpi.sh [-t TAG] [-n LAUNCHER] [-o OUTDIR] [-l LABEL] [-x REGEX] [-s REGEX] [-L FILE] [-b] -- MPIRUN-ARGS...
 #
 #   -t TAG       only entries with this tag (may be repeated: all of them are needed; !TAG: without it)
 #   -n LAUNCHER  command that takes mpirun's place on several nodes (`nscluster mpirun -ppn 2`): only
@@ -11,6 +11,9 @@
 #   -l LABEL     names the run in the results (default mpi)
 #   -x REGEX     only names that match        -s REGEX  leave out names that match
 #   -L FILE      another list
+#   -b           busy: every rank computes after each call that begins a message (busy.c, preloaded),
+#                and its counters are collected: the interrupt threads must have matched messages, in
+#                all together and in each program tagged matched
 #
 # Environment: SMARTINT_BUILD (programs, default ./build-mpi), SMARTINT_MPIRUN (replaces
 # `mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none`), SMARTINT_MPICC,
@@ -27,7 +30,8 @@ label=mpi
 only=.
 without='^$'
 list=$here/testlist
-while getopts t:n:o:l:x:s:L: option; do
+busy=no
+while getopts t:n:o:l:x:s:L:b option; do
     case $option in
     t) tags+=("$OPTARG") ;;
     n) launcher=$OPTARG ;;
@@ -36,7 +40,8 @@ while getopts t:n:o:l:x:s:L: option; do
     x) only=$OPTARG ;;
     s) without=$OPTARG ;;
     L) list=$OPTARG ;;
-    *) sed -n '3,20s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    b) busy=yes ;;
+    *) sed -n '3,23s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -51,13 +56,13 @@ fi
 launcher=${launcher:-${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none}}
 mpicc=${SMARTINT_MPICC:-mpicc.openmpi}
 
-compile() {   # compile PROGRAM: 0 when the program is there and newer than its sources
-    local src=$here/$1.c out=$build/$1
+compile() {   # compile PROGRAM [OUTPUT FLAGS...]: 0 when it is there and newer than its sources
+    local src=$here/$1.c out=$build/${2:-$1} flags=("${@:3}")
     [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && return 0
     (
         flock 9    # two runs may share the directory
         [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && exit 0
-        $mpicc -std=c11 -O2 -g -Wall -Wextra -pthread -I"$here" -o "$out.$$" "$src" &&
+        $mpicc -std=c11 -O2 -g -Wall -Wextra -pthread -I"$here" ${flags[@]+"${flags[@]}"} -o "$out.$$" "$src" &&
             mv "$out.$$" "$out"
     ) 9>"$build/.lock" >"$outdir/$1.compile" 2>&1
 }
@@ -73,15 +78,18 @@ wanted() {   # wanted NAME TAGS
     done
 }
 
+matches() { cat "$1".* 2>/dev/null | awk '$1 == "thread_matches" { n += $2 } END { print n + 0 }'; }
+
 memory_mb() { awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; }
 
 run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
-    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason
+    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason stats n
     shift 5
     [ "$args" = - ] && args=
     args=${args//,/ }
     name=$label/$program${args:+.${args// /_}}.np$np
     log=$outdir/${name//\//.}.log
+    stats=$outdir/${name//\//.}.stats
     if ! compile "$program"; then
         fail "$name" "does not compile" "$outdir/$program.compile"
         return
@@ -91,6 +99,10 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         return
     fi
     limit=$((limit * ${SMARTINT_TIME_SCALE:-1}))
+    if [ $busy = yes ]; then
+        rm -f "$stats".*
+        set -- -x "LD_PRELOAD=$build/libbusy.so" --mca smartint_stats_file "$stats.%r" "$@"
+    fi
     snapshot_before tmp || exit 2
     start=$(date +%s%N)
     # shellcheck disable=SC2086
@@ -111,6 +123,14 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     elif ! check_output "$log" || ! check_output "$log.err"; then
         reason="unexpected output: $UNEXPECTED"
     fi
+    if [ $busy = yes ]; then
+        n=$(matches "$stats")
+        all_matches=$((all_matches + n))
+        echo "# $n thread_matches" >>"$log"
+        if [ -z "$reason" ] && [[ ",$tags_here," == *",matched,"* ]] && [ "$n" -eq 0 ]; then
+            reason="no message was matched by an interrupt thread"
+        fi
+    fi
     if ! check_after "$program"; then
         reason="${reason:+$reason; }left behind: $LEFT_BEHIND"
     fi
@@ -126,6 +146,12 @@ trap '[ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"' EXIT
 trap 'exit 130' INT TERM
 
 selected=0
+all_matches=0
+if [ $busy = yes ] && ! compile busy libbusy.so -shared -fPIC; then
+    fail "$label/busy" "does not compile" "$outdir/busy.compile"
+    summary
+    exit
+fi
 while read -r program np args limit tags_here; do
     case $program in '' | \#*) continue ;; esac
     tags_here=${tags_here// /,}
@@ -135,5 +161,9 @@ while read -r program np args limit tags_here; do
 done <"$list"
 if [ $selected -eq 0 ]; then
     fail "$label/none" "no entry of $list fits"
+elif [ $busy = yes ] && [ $all_matches -eq 0 ]; then
+    fail "$label/thread-matches" "no message at all was matched by an interrupt thread"
+elif [ $busy = yes ]; then
+    pass "$label/thread-matches"
 fi
 summary
