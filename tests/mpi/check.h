@@ -27,6 +27,8 @@
 
 static int my_rank UNUSED = -1;
 static int n_ranks UNUSED = 0;
+static int my_side UNUSED = -1;   // in the pair (r, r ^ 1): 0, 1, or -1 for an odd one out
+static int my_peer UNUSED = -1;
 static const char *test_note UNUSED = "";   // set by a test: what it is doing, repeated on failure
 
 // ---- failure -------------------------------------------------------------------------------
@@ -131,6 +133,12 @@ static inline UNUSED void rng_shuffle(Rng *rng, int *list, int n)
 static inline UNUSED uint64_t key_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     return mix64(mix64(mix64(mix64(a) + b) + c) + d);
+}
+
+// The same key on both sides of a pair, another one in every pair.
+static inline UNUSED uint64_t pair_key(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return mix64(key_of(a, b, c, d) + (uint64_t) my_rank / 2);
 }
 
 // ---- patterns ------------------------------------------------------------------------------
@@ -295,6 +303,8 @@ static UNUSED void learn_world(int min_ranks)
 {
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
+    my_peer = (my_rank ^ 1) < n_ranks ? my_rank ^ 1 : MPI_PROC_NULL;
+    my_side = MPI_PROC_NULL == my_peer ? -1 : my_rank & 1;
     CHECK(n_ranks >= min_ranks, "needs at least %d ranks, has %d", min_ranks, n_ranks);
 }
 

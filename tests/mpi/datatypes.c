@@ -3,7 +3,8 @@
 // of the same signature on the two sides, from one byte to 8 MB; packed messages; partial receives.
 //
 // The truth comes from the typemap as we construct it, not from MPI_Pack: every layout lists its
-// segments, and both buffers are checked byte by byte, gaps included. argv[1]: largest size in bytes.
+// segments, and both buffers are checked byte by byte, gaps included. In all pairs
+// (r, r ^ 1) at once. argv[1]: largest size in bytes.
 #include "check.h"
 
 enum { TAG = 6 };
@@ -258,34 +259,34 @@ static void judge(const Layout *t, Buffer b, size_t bytes, uint64_t key)
     guarded_check(b.base, b.span);
 }
 
-// Rank 0 sends `bytes` in layout s, rank 1 receives them in layout r, and back again in the other role.
+// Side 0 sends `bytes` in layout s, side 1 receives them in layout r.
 static void exchange(const Layout *s, const Layout *r, size_t bytes, int nonblocking)
 {
     size_t s_count = bytes / s->size, r_count = bytes / r->size;
-    uint64_t key = key_of(100, bytes, s - layouts, r - layouts);
+    uint64_t key = pair_key(100, bytes, s - layouts, r - layouts);
     MPI_Status status;
     MPI_Request request;
 
     snprintf(note, sizeof(note), "sending %zu bytes of '%s' into '%s'", bytes, s->name, r->name);
-    if (0 == my_rank) {
+    if (0 == my_side) {
         Buffer b = buffer_for(s, s_count);
         walk(s, b, bytes, key, 0);
         if (nonblocking) {
-            MPI(MPI_Issend(b.origin, (int) s_count, s->type, 1, TAG, MPI_COMM_WORLD, &request));
+            MPI(MPI_Issend(b.origin, (int) s_count, s->type, my_peer, TAG, MPI_COMM_WORLD, &request));
             MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         } else {
-            MPI(MPI_Send(b.origin, (int) s_count, s->type, 1, TAG, MPI_COMM_WORLD));
+            MPI(MPI_Send(b.origin, (int) s_count, s->type, my_peer, TAG, MPI_COMM_WORLD));
         }
         judge(s, b, bytes, key);   // the send buffer is as it was
         guarded_free(b.base, b.span);
-    } else if (1 == my_rank) {
+    } else if (1 == my_side) {
         int count, elements;
         Buffer b = buffer_for(r, r_count);
         if (nonblocking) {
-            MPI(MPI_Irecv(b.origin, (int) r_count, r->type, 0, TAG, MPI_COMM_WORLD, &request));
+            MPI(MPI_Irecv(b.origin, (int) r_count, r->type, my_peer, TAG, MPI_COMM_WORLD, &request));
             MPI(MPI_Wait(&request, &status));
         } else {
-            MPI(MPI_Recv(b.origin, (int) r_count, r->type, 0, TAG, MPI_COMM_WORLD, &status));
+            MPI(MPI_Recv(b.origin, (int) r_count, r->type, my_peer, TAG, MPI_COMM_WORLD, &status));
         }
         MPI(MPI_Get_count(&status, r->type, &count));
         MPI(MPI_Get_elements(&status, r->type, &elements));
@@ -335,19 +336,19 @@ static void all_pairs(size_t target)
 static void partial(const Layout *t, size_t bytes)
 {
     size_t room = bytes / t->size + 3;
-    uint64_t key = key_of(101, bytes, t - layouts, 0);
+    uint64_t key = pair_key(101, bytes, t - layouts, 0);
     snprintf(note, sizeof(note), "receiving %zu bytes into more of '%s'", bytes, t->name);
-    if (0 == my_rank) {
+    if (0 == my_side) {
         unsigned char *buf = guarded_alloc(bytes);
         fill(buf, bytes, key);
-        MPI(MPI_Send(buf, (int) bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
+        MPI(MPI_Send(buf, (int) bytes, MPI_BYTE, my_peer, TAG, MPI_COMM_WORLD));
         guarded_free(buf, bytes);
-    } else if (1 == my_rank) {
+    } else if (1 == my_side) {
         Buffer b = buffer_for(t, room);
         MPI_Status status;
         MPI_Count many;
         int count, elements;
-        MPI(MPI_Recv(b.origin, (int) room, t->type, 0, TAG, MPI_COMM_WORLD, &status));
+        MPI(MPI_Recv(b.origin, (int) room, t->type, my_peer, TAG, MPI_COMM_WORLD, &status));
         MPI(MPI_Get_count(&status, t->type, &count));
         MPI(MPI_Get_elements(&status, t->type, &elements));
         MPI(MPI_Get_elements_x(&status, t->type, &many));
@@ -364,24 +365,24 @@ static void partial(const Layout *t, size_t bytes)
 static void packed(const Layout *t, size_t count)
 {
     size_t bytes = count * t->size;
-    uint64_t key = key_of(102, bytes, t - layouts, 0);
+    uint64_t key = pair_key(102, bytes, t - layouts, 0);
     int room = 0, at = 0;
     snprintf(note, sizeof(note), "sending %zu of '%s' packed", count, t->name);
     MPI(MPI_Pack_size((int) count, t->type, MPI_COMM_WORLD, &room));
     unsigned char *pack = guarded_alloc(room);
     Buffer b = buffer_for(t, count);
-    if (0 == my_rank) {
+    if (0 == my_side) {
         walk(t, b, bytes, key, 0);
         MPI(MPI_Pack(b.origin, (int) count, t->type, pack, room, &at, MPI_COMM_WORLD));
-        MPI(MPI_Send(pack, at, MPI_PACKED, 1, TAG, MPI_COMM_WORLD));
-        MPI(MPI_Send(pack, at, MPI_PACKED, 1, TAG, MPI_COMM_WORLD));
+        MPI(MPI_Send(pack, at, MPI_PACKED, my_peer, TAG, MPI_COMM_WORLD));
+        MPI(MPI_Send(pack, at, MPI_PACKED, my_peer, TAG, MPI_COMM_WORLD));
         judge(t, b, bytes, key);
-    } else if (1 == my_rank) {
+    } else if (1 == my_side) {
         MPI_Status status;
-        MPI(MPI_Recv(pack, room, MPI_PACKED, 0, TAG, MPI_COMM_WORLD, &status));
+        MPI(MPI_Recv(pack, room, MPI_PACKED, my_peer, TAG, MPI_COMM_WORLD, &status));
         MPI(MPI_Unpack(pack, room, &at, b.origin, (int) count, t->type, MPI_COMM_WORLD));
         judge(t, b, bytes, key);
-        MPI(MPI_Recv(b.origin, (int) count, t->type, 0, TAG, MPI_COMM_WORLD, &status));
+        MPI(MPI_Recv(b.origin, (int) count, t->type, my_peer, TAG, MPI_COMM_WORLD, &status));
         judge(t, b, bytes, key);
     }
     guarded_free(b.base, b.span);
@@ -407,15 +408,15 @@ static void mixed(int count)
     MPI(MPI_Type_commit(&type));
     MPI(MPI_Type_free(&plain));
     Mixed *m = guarded_alloc(count * sizeof(Mixed));
-    if (0 == my_rank) {
+    if (0 == my_side) {
         for (int i = 0; i < count; ++i) {
             m[i] = (Mixed){(char) i, i * 0.5, {(short) i, (short) (i + 1), (short) (i * 3)}, -i};
         }
-        MPI(MPI_Send(m, count, type, 1, TAG, MPI_COMM_WORLD));
-    } else if (1 == my_rank) {
+        MPI(MPI_Send(m, count, type, my_peer, TAG, MPI_COMM_WORLD));
+    } else if (1 == my_side) {
         MPI_Status status;
         int n, elements;
-        MPI(MPI_Recv(m, count, type, 0, TAG, MPI_COMM_WORLD, &status));
+        MPI(MPI_Recv(m, count, type, my_peer, TAG, MPI_COMM_WORLD, &status));
         MPI(MPI_Get_count(&status, type, &n));
         MPI(MPI_Get_elements(&status, type, &elements));
         CHECK(n == count && elements == 6 * count, "count %d elements %d, expected %d %d", n, elements,

@@ -2,6 +2,7 @@
 // Description: Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv, with and without wildcards, of eager
 // and rendezvous messages: the status tells source, tag and size, a probed message stays for the next
 // receive, and a message taken by Mprobe is out of every other receive's reach.
+// In all pairs (r, r ^ 1) at once, and from everyone to rank 0.
 #include "check.h"
 
 enum { MAX_SIZE = 1 << 20, DONE = 77 };
@@ -71,15 +72,15 @@ static void all_kinds(void)
     for (int kind = 0; kind < 6; ++kind) {
         for (int i = 0; i < N_SIZES; ++i) {
             for (int wild = 0; wild < 4; ++wild) {
-                uint64_t key = key_of(60, kind, i, wild);
+                uint64_t key = pair_key(60, kind, i, wild);
                 snprintf(note, sizeof(note), "probe kind %d of %zu bytes, wildcards %d", kind, sizes[i],
                          wild);
-                if (0 == my_rank) {
-                    probe_one(kind, wild & 1 ? MPI_ANY_SOURCE : 1, wild & 2 ? MPI_ANY_TAG : 5, 1, 5,
-                              sizes[i], key);
-                } else if (1 == my_rank) {
+                if (0 == my_side) {
+                    probe_one(kind, wild & 1 ? MPI_ANY_SOURCE : my_peer, wild & 2 ? MPI_ANY_TAG : 5,
+                              my_peer, 5, sizes[i], key);
+                } else if (1 == my_side) {
                     fill(buf, sizes[i], key);
-                    MPI(MPI_Send(buf, (int) sizes[i], MPI_BYTE, 0, 5, MPI_COMM_WORLD));
+                    MPI(MPI_Send(buf, (int) sizes[i], MPI_BYTE, my_peer, 5, MPI_COMM_WORLD));
                 }
             }
         }
@@ -90,26 +91,26 @@ static void all_kinds(void)
 static void taken_away(size_t n)
 {
     snprintf(note, sizeof(note), "taking a message of %zu bytes away", n);
-    if (0 == my_rank) {
+    if (0 == my_side) {
         MPI_Message message;
         MPI_Status status;
         int flag = 0;
-        MPI(MPI_Mprobe(1, 6, MPI_COMM_WORLD, &message, &status));
-        CHECK_STATUS(&status, 1, 6, n);
+        MPI(MPI_Mprobe(my_peer, 6, MPI_COMM_WORLD, &message, &status));
+        CHECK_STATUS(&status, my_peer, 6, n);
         MPI(MPI_Recv(other, MAX_SIZE, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
-        CHECK_STATUS(&status, 1, 6, n / 2);
-        VERIFY(other, n / 2, key_of(61, n, 1, 0), "second message");
+        CHECK_STATUS(&status, my_peer, 6, n / 2);
+        VERIFY(other, n / 2, pair_key(61, n, 1, 0), "second message");
         MPI(MPI_Iprobe(MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         CHECK(!flag, "a message taken by Mprobe is still found by Iprobe");
         MPI(MPI_Mrecv(buf, (int) n, MPI_BYTE, &message, &status));
-        CHECK_STATUS(&status, 1, 6, n);
-        VERIFY(buf, n, key_of(61, n, 0, 0), "first message");
-    } else if (1 == my_rank) {
+        CHECK_STATUS(&status, my_peer, 6, n);
+        VERIFY(buf, n, pair_key(61, n, 0, 0), "first message");
+    } else if (1 == my_side) {
         MPI_Request request[2];
-        fill(buf, n, key_of(61, n, 0, 0));
-        fill(other, n / 2, key_of(61, n, 1, 0));
-        MPI(MPI_Isend(buf, (int) n, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &request[0]));
-        MPI(MPI_Isend(other, (int) (n / 2), MPI_BYTE, 0, 6, MPI_COMM_WORLD, &request[1]));
+        fill(buf, n, pair_key(61, n, 0, 0));
+        fill(other, n / 2, pair_key(61, n, 1, 0));
+        MPI(MPI_Isend(buf, (int) n, MPI_BYTE, my_peer, 6, MPI_COMM_WORLD, &request[0]));
+        MPI(MPI_Isend(other, (int) (n / 2), MPI_BYTE, my_peer, 6, MPI_COMM_WORLD, &request[1]));
         MPI(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));

@@ -9,7 +9,7 @@
 #                entries tagged cluster are run. Programs and OUTDIR must be visible on all nodes.
 #   -o OUTDIR    logs (default $SMARTINT_BUILD/logs)
 #   -l LABEL     names the run in the results (default mpi)
-#   -x REGEX     only names that match        -s REGEX  leave out names that match
+#   -x REGEX     only names that match (PROGRAM.ARGS.npN)     -s REGEX  leave out names that match
 #   -L FILE      another list
 #   -b           busy: every rank computes after each call that begins a message (busy.c, preloaded),
 #                and its counters are collected: the interrupt threads must have matched messages, in
@@ -67,6 +67,12 @@ compile() {   # compile PROGRAM [OUTPUT FLAGS...]: 0 when it is there and newer 
     ) 9>"$build/.lock" >"$outdir/$1.compile" 2>&1
 }
 
+name_of() {   # name_of PROGRAM NP ARGS
+    local args=${3//[ ,]/_}
+    [ "$args" != - ] || args=
+    echo "$1${args:+.$args}.np$2"
+}
+
 wanted() {   # wanted NAME TAGS
     local tag
     [[ $1 =~ $only ]] && ! [[ $1 =~ $without ]] || return 1
@@ -87,7 +93,7 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     shift 5
     [ "$args" = - ] && args=
     args=${args//,/ }
-    name=$label/$program${args:+.${args// /_}}.np$np
+    name=$label/$(name_of "$program" "$np" "$args")
     log=$outdir/${name//\//.}.log
     stats=$outdir/${name//\//.}.stats
     if ! compile "$program"; then
@@ -155,7 +161,7 @@ fi
 while read -r program np args limit tags_here; do
     case $program in '' | \#*) continue ;; esac
     tags_here=${tags_here// /,}
-    wanted "$program" "$tags_here" || continue
+    wanted "$(name_of "$program" "$np" "$args")" "$tags_here" || continue
     selected=$((selected + 1))
     run "$program" "$np" "$args" "$limit" "$tags_here" "$@"
 done <"$list"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Description: receives with and without wildcards posted together: each message goes to the receive
 // posted first among those that fit it, whether it comes before or after the receives.
+// In all pairs (r, r ^ 1) at once.
 #include "check.h"
 
 enum { POSTS = 48, MAX_SIZE = 100000, ROUNDS = 24, TAGS = 3 };
@@ -14,11 +15,11 @@ typedef struct {
     size_t size;
 } Message;
 
-// Rank 0 works out with a plain model which receive each message of one sender must meet.
+// Side 0 of each pair works out with a plain model which receive each message of one sender must meet.
 static void random_posts(int round, int early)
 {
     static unsigned char buf[POSTS][MAX_SIZE];
-    Rng rng = rng_make(key_of(20, round, early, 0));
+    Rng rng = rng_make(pair_key(20, round, early, 0));
     Post post[POSTS];
     Message message[POSTS];
     int met[POSTS];   // post -> message
@@ -37,7 +38,7 @@ static void random_posts(int round, int early)
     rng_shuffle(&rng, order, POSTS);
     for (int i = 0; i < POSTS; ++i) {
         post[i].tag = rng_below(&rng, 3) ? message[order[i]].tag : MPI_ANY_TAG;
-        post[i].source = rng_below(&rng, 2) ? 1 : MPI_ANY_SOURCE;
+        post[i].source = rng_below(&rng, 2) ? my_peer : MPI_ANY_SOURCE;
     }
     if (0 == early) {   // all receives are there first: each message takes the first post that fits
         for (int m = 0; m < POSTS; ++m) {
@@ -61,9 +62,9 @@ static void random_posts(int round, int early)
         }
     }
     MPI_Request request[POSTS];
-    if (0 == my_rank) {
+    if (0 == my_side) {
         if (early) {
-            MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            MPI(MPI_Recv(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         }
         for (int i = 0; i < POSTS; ++i) {
             memset(buf[i], BLANK_VALUE, MAX_SIZE);
@@ -71,7 +72,7 @@ static void random_posts(int round, int early)
                           &request[i]));
         }
         if (!early) {
-            MPI(MPI_Send(NULL, 0, MPI_BYTE, 1, 99, MPI_COMM_WORLD));
+            MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD));
         }
         for (int i = 0; i < POSTS; ++i) {
             if (met[i] < 0) {
@@ -86,28 +87,28 @@ static void random_posts(int round, int early)
                 continue;
             }
             const Message *m = &message[met[i]];
-            CHECK_STATUS(&status, 1, m->tag, m->size);
-            VERIFY(buf[i], m->size, key_of(21, round, early, met[i]), "message of the model's choice");
+            CHECK_STATUS(&status, my_peer, m->tag, m->size);
+            VERIFY(buf[i], m->size, pair_key(21, round, early, met[i]), "message of the model's choice");
             VERIFY_VALUE(buf[i] + m->size, MAX_SIZE - m->size, BLANK_VALUE, "after the message");
         }
         for (int m = 0; m < POSTS; ++m) {
             if (!taken[m]) {
                 MPI(MPI_Recv(buf[0], MAX_SIZE, MPI_BYTE, MPI_ANY_SOURCE, message[m].tag,
                              MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-                VERIFY(buf[0], message[m].size, key_of(21, round, early, m), "message left over");
+                VERIFY(buf[0], message[m].size, pair_key(21, round, early, m), "message left over");
             }
         }
-    } else if (1 == my_rank) {
+    } else if (1 == my_side) {
         if (!early) {
-            MPI(MPI_Recv(NULL, 0, MPI_BYTE, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            MPI(MPI_Recv(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         }
         for (int m = 0; m < POSTS; ++m) {
-            fill(buf[m], message[m].size, key_of(21, round, early, m));
-            MPI(MPI_Isend(buf[m], (int) message[m].size, MPI_BYTE, 0, message[m].tag, MPI_COMM_WORLD,
-                          &request[m]));
+            fill(buf[m], message[m].size, pair_key(21, round, early, m));
+            MPI(MPI_Isend(buf[m], (int) message[m].size, MPI_BYTE, my_peer, message[m].tag,
+                          MPI_COMM_WORLD, &request[m]));
         }
         if (early) {
-            MPI(MPI_Send(NULL, 0, MPI_BYTE, 0, 99, MPI_COMM_WORLD));
+            MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD));
         }
         MPI(MPI_Waitall(POSTS, request, MPI_STATUSES_IGNORE));
     }
@@ -121,33 +122,33 @@ static void other_communicators(void)
     unsigned char a[64], b[64];
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &other));
     MPI_Request request = MPI_REQUEST_NULL;
-    if (0 == my_rank) {
+    if (0 == my_side) {
         MPI(MPI_Irecv(a, 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
     }
     int sum = 0, one = 1, flag = 0;
     MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == n_ranks, "allreduce gave %d", sum);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
-    if (1 == my_rank) {
-        fill(b, 64, 1);
-        MPI(MPI_Send(b, 64, MPI_BYTE, 0, 5, other));
-    } else if (0 == my_rank) {
+    if (1 == my_side) {
+        fill(b, 64, pair_key(22, 1, 0, 0));
+        MPI(MPI_Send(b, 64, MPI_BYTE, my_peer, 5, other));
+    } else if (0 == my_side) {
         MPI_Status status;
         MPI(MPI_Recv(b, 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, other, &status));
-        CHECK_STATUS(&status, 1, 5, 64);
-        VERIFY(b, 64, 1, "message of the other communicator");
+        CHECK_STATUS(&status, my_peer, 5, 64);
+        VERIFY(b, 64, pair_key(22, 1, 0, 0), "message of the other communicator");
         MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
         CHECK(!flag, "ANY/ANY on one communicator took a message of another");
-        MPI(MPI_Send(NULL, 0, MPI_BYTE, 1, 6, other));
+        MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 6, other));
     }
-    if (1 == my_rank) {
-        MPI(MPI_Recv(NULL, 0, MPI_BYTE, 0, 6, other, MPI_STATUS_IGNORE));
-        fill(a, 64, 2);
-        MPI(MPI_Send(a, 64, MPI_BYTE, 0, 8, MPI_COMM_WORLD));
+    if (1 == my_side) {
+        MPI(MPI_Recv(NULL, 0, MPI_BYTE, my_peer, 6, other, MPI_STATUS_IGNORE));
+        fill(a, 64, pair_key(22, 2, 0, 0));
+        MPI(MPI_Send(a, 64, MPI_BYTE, my_peer, 8, MPI_COMM_WORLD));
     }
     MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    if (0 == my_rank) {
-        VERIFY(a, 64, 2, "message of the world");
+    if (0 == my_side) {
+        VERIFY(a, 64, pair_key(22, 2, 0, 0), "message of the world");
     }
     MPI(MPI_Comm_free(&other));
 }
