@@ -10,14 +10,14 @@ cluster_up 2 none
 PPN=4
 set_launcher
 # Stock Open MPI makes no window between these nodes, whatever the pml: rma_smoke is left out.
-cluster_mpi 2 -t quick -s '^rma_smoke' -- "${S[@]}"
-cluster_mpi 2-copy -t quick -x 'sizes|ordering|datatypes|truncate|stress|unexpected' -- "${S[@]}" --mca smartint_rendezvous copy
-cluster_mpi 2-none -t quick -x 'sizes|modes|stress' -- "${S[@]}" --mca smartint_progress none
-cluster_mpi 2-poll -t quick -x 'sizes|threads|stress' -- "${S[@]}" --mca smartint_progress poll
+cluster_mpi 2 -t quick -s '^(rma_smoke|atomics)' -- "${S[@]}"
+cluster_mpi 2-copy -t quick -x '^(sizes|ordering|datatypes|truncate|unexpected|stress.*np[48]$)' -- "${S[@]}" --mca smartint_rendezvous copy
+cluster_mpi 2-none -t quick -x '^(sizes|modes|stress.*np[48]$)' -- "${S[@]}" --mca smartint_progress none
+cluster_mpi 2-poll -t quick -x '^(sizes|threads|stress.*np[48]$)' -- "${S[@]}" --mca smartint_progress poll
 # Open MPI's own pml over btl/smartint: the lenient forms, which cluster_mpi would leave out.
 SMARTINT_BUILD=$PROGRAMS bash "$FAULT_DIR/../mpi/run_mpi.sh" -l cluster-2-ob1 -o "$LOGS/2-ob1" -n "$LAUNCHER" \
-    -t quick -t '!strict' -s '^rma_smoke' -- -x SMARTINT_TEST_ID --mca pml ob1 --mca btl smartint,self || MPI_FAILED=1
+    -t quick -t '!strict' -s '^(rma_smoke|atomics)' -- -x SMARTINT_TEST_ID --mca pml ob1 --mca btl smartint,self || MPI_FAILED=1
 "$NSC" rate 200mbit
-cluster_mpi 2-slow -t quick -x 'modes|waitforms|stress|spin' -- "${S[@]}"
+cluster_mpi 2-slow -t quick -x '^(modes|waitforms|spin|stress.*np[48]$)' -- "${S[@]}"
 cluster_down 2
 cluster_done

@@ -2,7 +2,8 @@
 // Description: several threads of each rank send and receive at once, on tags of their own and on a tag
 // shared by all threads and received with wildcards, of all sizes. argv[1]: the level to ask for
 // (multiple, serialized, funneled, single), argv[2]: rounds. Below multiple the calls are made one at
-// a time as the level demands.
+// a time as the level demands. With multiple also: Mprobe and Mrecv of one tag by all threads, cancelled
+// and persistent receives, and communicators made and freed by each thread.
 #include "check.h"
 
 #include <pthread.h>
@@ -121,6 +122,142 @@ static void *work(void *arg)
     return NULL;
 }
 
+// ---- only with MPI_THREAD_MULTIPLE -----------------------------------------------------------------
+
+enum { TAKEN_TAG = 200, NEVER_TAG = 300, AGAIN_TAG = 400 };
+
+static int taken[THREADS][1024];
+static MPI_Comm own[THREADS];       // made by the main thread, as threads cannot agree on an order
+
+// Every thread probes for any thread's message: it belongs to who found it.
+static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mine, int round)
+{
+    int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks, count;
+    size_t n = sizeof(Header) + rng_size(mine, 300000);
+    Header header = {my_rank, t, round, (unsigned) n}, h;
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Status probed, status;
+    memcpy(out, &header, sizeof(header));
+    fill(out + sizeof(header), n - sizeof(header), key_of(161, my_rank, t, round));
+    MPI(MPI_Isend(out, (int) n, MPI_BYTE, to, TAKEN_TAG, shared, &request));
+    MPI(MPI_Mprobe(round % 2 ? MPI_ANY_SOURCE : from, TAKEN_TAG, shared, &message, &probed));
+    MPI(MPI_Get_count(&probed, MPI_BYTE, &count));
+    MPI(MPI_Mrecv(in, count, MPI_BYTE, &message, &status));
+    CHECK_STATUS(&status, from, TAKEN_TAG, (size_t) count);
+    memcpy(&h, in, sizeof(h));
+    CHECK(h.rank == from && h.thread >= 0 && h.thread < THREADS && h.round >= 0 && h.round < rounds &&
+              h.size == (unsigned) count,
+          "taken: header says rank %d thread %d round %d size %u, got %d bytes", h.rank, h.thread,
+          h.round, h.size, count);
+    VERIFY(in + sizeof(h), h.size - sizeof(h), key_of(161, h.rank, h.thread, h.round), "taken message");
+    pthread_mutex_lock(&count_lock);
+    int times = ++taken[h.thread][h.round];
+    pthread_mutex_unlock(&count_lock);
+    CHECK(1 == times, "message of thread %d round %d was taken %d times", h.thread, h.round, times);
+    MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+// A receive nothing is sent to is cancelled while the other threads' messages come in.
+static void cancel_one(int t, unsigned char *in)
+{
+    int flag, from = (my_rank + n_ranks - 1) % n_ranks;
+    MPI_Request request;
+    MPI_Status status;
+    memset(in, BLANK_VALUE, 1000);
+    MPI(MPI_Irecv(in, MAX_SIZE, MPI_BYTE, t % 2 ? MPI_ANY_SOURCE : from, NEVER_TAG + t, shared, &request));
+    MPI(MPI_Cancel(&request));
+    MPI(MPI_Wait(&request, &status));
+    MPI(MPI_Test_cancelled(&status, &flag));
+    CHECK(flag, "thread %d: a receive nothing was sent to was not cancelled", t);
+    VERIFY_VALUE(in, 1000, BLANK_VALUE, "buffer of a cancelled receive");
+}
+
+// Requests of this thread, started again and again: sizes stay, data changes.
+typedef struct {
+    MPI_Request request[2];
+    unsigned char *out, *in;
+    size_t n;
+} Again;
+
+static void again_make(Again *a, int t)
+{
+    static const size_t sizes[THREADS] = {100, 9000, 100000, 700000};
+    a->n = sizes[t];
+    a->out = guarded_alloc(a->n);
+    a->in = guarded_alloc(a->n);
+    MPI(MPI_Recv_init(a->in, (int) a->n, MPI_BYTE, (my_rank + n_ranks - 1) % n_ranks, AGAIN_TAG + t, shared,
+                      &a->request[0]));
+    MPI(MPI_Send_init(a->out, (int) a->n, MPI_BYTE, (my_rank + 1) % n_ranks, AGAIN_TAG + t, shared,
+                      &a->request[1]));
+}
+
+static void again_round(Again *a, int t, int round)
+{
+    int from = (my_rank + n_ranks - 1) % n_ranks;
+    MPI_Status status[2];
+    fill(a->out, a->n, key_of(162 + t, my_rank, round, a->n));
+    memset(a->in, BLANK_VALUE, a->n);
+    MPI(MPI_Startall(2, a->request));
+    MPI(MPI_Waitall(2, a->request, status));
+    CHECK_STATUS(&status[0], from, AGAIN_TAG + t, a->n);
+    VERIFY(a->in, a->n, key_of(162 + t, from, round, a->n), "persistent request");
+}
+
+static void again_free(Again *a)
+{
+    MPI(MPI_Request_free(&a->request[0]));
+    MPI(MPI_Request_free(&a->request[1]));
+    guarded_free(a->out, a->n);
+    guarded_free(a->in, a->n);
+}
+
+// A communicator of this thread's own, made of one that no other thread uses, while they communicate.
+static void dup_round(int t, int round)
+{
+    MPI_Comm dup;
+    int sum = 0, one = round + 1, to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
+    uint64_t out = key_of(170, my_rank, t, round), in = 0;
+    MPI(MPI_Comm_dup(own[t], &dup));
+    MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, dup));
+    CHECK(sum == n_ranks * one, "thread %d: allreduce gave %d, expected %d", t, sum, n_ranks * one);
+    MPI(MPI_Sendrecv(&out, 1, MPI_UINT64_T, to, 1, &in, 1, MPI_UINT64_T, from, 1, dup, MPI_STATUS_IGNORE));
+    CHECK(in == key_of(170, from, t, round), "thread %d: a message of another communicator came", t);
+    MPI(MPI_Comm_free(&dup));
+}
+
+static void *work_multiple(void *arg)
+{
+    int t = (int) (intptr_t) arg;
+    unsigned char *out = guarded_alloc(MAX_SIZE), *in = guarded_alloc(MAX_SIZE);
+    Rng mine = rng_make(key_of(153, my_rank, t, 0));
+    Again again;
+    again_make(&again, t);
+    for (int round = 0; round < rounds; ++round) {
+        probe_and_take(t, out, in, &mine, round);
+        cancel_one(t, in);
+        again_round(&again, t, round);
+        if (0 == round % 4) {
+            dup_round(t, round);
+        }
+    }
+    again_free(&again);
+    guarded_free(out, MAX_SIZE);
+    guarded_free(in, MAX_SIZE);
+    return NULL;
+}
+
+static void in_threads(void *(*what)(void *))
+{
+    pthread_t thread[THREADS];
+    for (intptr_t t = 0; t < THREADS; ++t) {
+        CHECK(0 == pthread_create(&thread[t], NULL, what, (void *) t), "no thread");
+    }
+    for (int t = 0; t < THREADS; ++t) {
+        pthread_join(thread[t], NULL);
+    }
+}
+
 static void *compute(void *arg)   // a thread that calls no MPI
 {
     volatile uint64_t *sum = arg;
@@ -151,30 +288,38 @@ int main(int argc, char **argv)
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &shared));
     pattern_ramp();
 
-    pthread_t thread[THREADS];
     if (level >= MPI_THREAD_SERIALIZED) {
         test_note = "exchanging by threads";
-        for (intptr_t t = 0; t < THREADS; ++t) {
-            CHECK(0 == pthread_create(&thread[t], NULL, work, (void *) t), "no thread");
-        }
-        for (int t = 0; t < THREADS; ++t) {
-            pthread_join(thread[t], NULL);
-        }
+        in_threads(work);
         for (int t = 0; t < THREADS; ++t) {
             for (int i = 0; i < rounds; ++i) {
                 CHECK(1 == got[t][i], "message of thread %d round %d never came", t, i);
             }
         }
+        if (MPI_THREAD_MULTIPLE == level) {
+            test_note = "probing, cancelling, starting and duplicating by threads";
+            for (int t = 0; t < THREADS; ++t) {
+                MPI(MPI_Comm_dup(MPI_COMM_WORLD, &own[t]));
+            }
+            in_threads(work_multiple);
+            for (int t = 0; t < THREADS; ++t) {
+                MPI(MPI_Comm_free(&own[t]));
+                for (int i = 0; i < rounds; ++i) {
+                    CHECK(1 == taken[t][i], "message of thread %d round %d was never taken", t, i);
+                }
+            }
+        }
     } else {
         // Funneled: other threads compute beside; single: there are none.
         uint64_t sum = 0;
+        pthread_t thread;
         test_note = "exchanging by the main thread";
         if (MPI_THREAD_FUNNELED == level) {
-            CHECK(0 == pthread_create(&thread[0], NULL, compute, &sum), "no thread");
+            CHECK(0 == pthread_create(&thread, NULL, compute, &sum), "no thread");
         }
         work((void *) 0);
         if (MPI_THREAD_FUNNELED == level) {
-            pthread_join(thread[0], NULL);
+            pthread_join(thread, NULL);
         }
     }
     MPI(MPI_Comm_free(&shared));
