@@ -68,9 +68,16 @@ endpoint *reach_network(const opal_process_name_t &name, const modex &m) {
     }
     const remote_node node{m.node, reinterpret_cast<const std::byte *>(leader.helper),
                            leader.helper_bytes, leader.board.secret_hi, leader.board.secret_lo};
-    return engine::instance().add_network(pack_name(name.jobid, name.vpid),
-                                          reinterpret_cast<const std::byte *>(m.address),
-                                          m.address_bytes, known ? &node : nullptr, m.slot);
+    engine &e = engine::instance();
+    endpoint *ep = e.add_network(pack_name(name.jobid, name.vpid),
+                                 reinterpret_cast<const std::byte *>(m.address), m.address_bytes,
+                                 known ? &node : nullptr, m.slot);
+    if (nullptr != ep && name.jobid == OPAL_PROC_MY_NAME.jobid && m.node == glue_modex().node &&
+        e.board_segment().mapped() && m.slot < e.board_segment().slots()) {
+        ep->here = true; // shared_memory is 0, for messages: the board is there all the same
+        ep->slot = static_cast<std::uint16_t>(m.slot);
+    }
+    return ep;
 }
 
 } // namespace

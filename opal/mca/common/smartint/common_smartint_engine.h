@@ -69,6 +69,7 @@ struct endpoint {
     std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;
     std::int32_t node = -1;     // index in the node table, -1: no relay to it
+    bool here = false; // by network, but on this node's board: notices go to its slot
     std::uint32_t relay_slot = 0; // its slot on its own node
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;

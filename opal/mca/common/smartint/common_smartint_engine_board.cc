@@ -109,7 +109,7 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
         ++times;
     }
     for (; times > 0; --times, what = k) {
-        if (route::shared == ep->way) {
+        if (route::shared == ep->way || ep->here) {
             stats_.add(stat::notices_posted);
             layout::slot &s = segment_.slot(ep->slot);
             if (board_slot(&s).post(what, source, sequence).wake && waker_.wake(ep->slot, s)) {
