@@ -187,7 +187,8 @@ public:
 
     // ---- progress (engine_progress.cc)
     int progress();                 // application thread; number of events
-    unsigned pass(bool by_thread);  // under the gate
+    // Under the gate. copies: move direct copies too, to their end (the application only).
+    unsigned pass(bool by_thread, bool copies = true);
     void finish_operations();       // application thread: deliver completions
 
     // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)

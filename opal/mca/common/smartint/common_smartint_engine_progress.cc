@@ -46,7 +46,7 @@ int engine::progress() {
     return static_cast<int>(events);
 }
 
-unsigned engine::pass(bool by_thread) {
+unsigned engine::pass(bool by_thread, bool copies) {
     if (in_pass_) {
         return 0; // called back from inside: the outer pass goes on
     }
@@ -76,7 +76,7 @@ unsigned engine::pass(bool by_thread) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
-    if (nullptr != copies_ && !by_thread) {
+    if (nullptr != copies_ && copies && !by_thread) {
         events += do_copies();
     }
     if (nullptr != finished_.load(std::memory_order_relaxed)) {

@@ -56,7 +56,7 @@ void engine::receive(recv_op *op) {
     // interrupt request (IRD, SI 4.2.2).
     if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer
         && can_arm()) {
-        pass(false);
+        pass(false, false); // what can begin now is for the thread, or the sender, to move
         if (nullptr != op->queue) {
             track(op);
             arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source,
