@@ -74,4 +74,13 @@ inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, 
     EXPECT_EQ(1U, r.delivered);
 }
 
+// Two engines with their threads; the application computes, that is, does not call in.
+struct computing : testing::Test {
+    static params parameters(const char *rendezvous = "read") { return with(rendezvous, "helper"); }
+    static bool asleep(engine &e) { return engine_access::parked(e); }
+    static void settle(node_pair &n) {
+        wait_until("both threads sleep", [&] { return asleep(n.a) && asleep(n.b); });
+    }
+};
+
 } // namespace smartint::test
