@@ -99,40 +99,52 @@ TEST_F(computing, a_sender_who_only_passes_through_its_engine_is_not_asked_to_wr
 }
 
 TEST_F(computing, a_sender_who_stops_waiting_before_the_answer_comes_writes_by_its_thread) {
-    // It is seen waiting and is gone when the answer is in its ring: woken for it, or it finds
-    // the answer as it leaves.
-    for (const bool before : {true, false}) {
-        node_pair n(parameters("auto"));
-        n.start_threads();
-        settle(n);
-        test_recv r;
-        test_send s;
-        r.aim(big, ctx, 0, tag);
-        s.aim(n.to_b, big, 3, ctx, 0, tag);
-        n.send(n.a, s);
-        n.b.progress(); // the RTS is there when the receive comes, which then copies nothing
-        settle(n);
-        layout::slot &slot = n.a.board_segment().slot(0);
-        if (before) {
-            n.b.enter();
-            slot.control.progress = layout::rank_waiting; // as b sees it
-            n.b.receive(&r);
-            n.b.leave();
-            EXPECT_EQ(0U, count(n.b, stat::wakes_sent)) << "it waits";
-            n.a.enter();
-            n.a.leave(); // out of its wait, without a pass
-        } else {
-            n.a.begin_wait();
-            n.b.enter();
-            n.b.receive(&r);
-            n.b.leave();
-            n.a.end_wait();
-        }
-        wait_until("its thread", [&] { return 1 == count(n.a, stat::writes_thread); });
-        EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
-        EXPECT_EQ(-1, r.differs(big, 3));
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    }
+    // It is seen waiting, so it is not woken: it finds the answer in its ring as it leaves.
+    node_pair n(parameters("auto"));
+    n.start_threads();
+    settle(n);
+    test_recv r;
+    test_send s;
+    r.aim(big, ctx, 0, tag);
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    n.b.progress(); // the RTS is there when the receive comes, which then copies nothing
+    settle(n);
+    n.a.begin_wait();
+    n.b.enter();
+    n.b.receive(&r);
+    n.b.leave();
+    EXPECT_EQ(0U, count(n.b, stat::wakes_sent)) << "it waits";
+    EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
+    n.a.end_wait(); // without a pass
+    wait_until("its thread", [&] { return 1 == count(n.a, stat::writes_thread); });
+    EXPECT_EQ(-1, r.differs(big, 3));
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+}
+
+TEST_F(computing, a_send_begun_after_the_wait_rings_nobody_for_what_is_in_the_ring) {
+    // Nobody can have seen this rank wait with that send, so nobody asks it for anything.
+    node_pair n(parameters("auto"));
+    n.start_threads();
+    settle(n);
+    test_recv r;
+    test_send s, other;
+    r.aim(big, ctx, 0, tag);
+    other.aim(n.to_a, big, 4, ctx, 1, tag + 1);
+    n.send(n.b, other); // its RTS stays in a's ring
+    n.a.begin_wait();
+    n.a.end_wait();
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    settle(n);
+    EXPECT_EQ(0U, count(n.a, stat::wakes_self));
+    test_recv second;
+    second.aim(big, ctx, 1, tag + 1);
+    n.receive(n.b, r);
+    n.receive(n.a, second);
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered && 1 == second.delivered; });
+    EXPECT_EQ(-1, r.differs(big, 3));
+    EXPECT_EQ(-1, second.differs(big, 4));
 }
 
 TEST_F(computing, a_sender_who_waits_writes_for_a_receiver_who_computes) {

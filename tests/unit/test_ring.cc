@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_ring.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -131,6 +132,32 @@ TEST_F(ring, a_refusal_leaves_the_ring_as_it_was) {
         EXPECT_EQ(nullptr, producer.reserve(4000));
     }
     EXPECT_EQ(tail, memory->control.tail.load());
+}
+
+TEST_F(ring, a_reader_who_keeps_up_keeps_the_ring_at_its_beginning) {
+    for (std::uint32_t i = 0; i < 5000; ++i) {
+        std::byte *p = producer.reserve(1 + i % 1500);
+        ASSERT_NE(nullptr, p);
+        ASSERT_LT(p - memory->bytes, static_cast<std::ptrdiff_t>(near_bytes)) << i;
+        fill(p, 1 + i % 1500, i);
+        producer.commit(p, ring_word::pack(1 + i % 1500, 0, 1));
+        ASSERT_EQ(result::record, get(1 + i % 1500, i));
+    }
+}
+
+TEST_F(ring, a_reader_far_behind_lets_the_ring_be_used_to_its_end) {
+    std::uint64_t in = 0, out = 0, furthest = 0;
+    for (; in < 2000; ++in) {
+        while (!put(500, in)) {
+            ASSERT_EQ(result::record, get(500, out++));
+        }
+        furthest = std::max(furthest, memory->control.tail.load() - memory->control.head.load());
+    }
+    EXPECT_EQ(capacity / ring_record_bytes(500) * ring_record_bytes(500), furthest);
+    while (out < in) {
+        ASSERT_EQ(result::record, get(500, out++));
+    }
+    EXPECT_EQ(result::empty, get(0, 0));
 }
 
 TEST_F(ring, a_record_not_yet_committed_hides_what_is_behind_it) {

@@ -399,8 +399,10 @@ private:
     waker waker_;
     ring_consumer ring_;
     bool ring_broken_ = false;
+    bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
     bool matched_hint_ = false; // a request was matched and has not been looked at
+    bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;
     std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
@@ -425,9 +427,10 @@ private:
     id_table<recv_op> receives_;
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
-    copy_job *copies_ = nullptr;     // open direct copies
+    copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
+    unsigned reads_ = 0;             // of them, those this rank moves alone
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
     // what the interrupt thread may work on outside the gate, set by look()

@@ -191,9 +191,11 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
     return std::min(mine, rings);
 }
 
+// Waiting means time for a copy of somebody else's: not where this rank has its own to read.
 void engine::publish_inside() {
     if (board_.attached()) {
-        board_.set_progress(application_waits() ? layout::rank_waiting : layout::rank_inside);
+        board_.set_progress(application_waits() && 0 == reads_ ? layout::rank_waiting
+                                                                      : layout::rank_inside);
     }
 }
 
@@ -225,7 +227,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
     const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
-    const bool answers = !sends_.empty(); // somebody may ask this rank to write
+    // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
+    asked_ = asked_ && !sends_.empty();
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -235,7 +238,7 @@ __attribute__((noinline)) void engine::leave_slow() {
         board_.set_progress(layout::rank_outside);
         gate_.leave();
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
-        fresh = fresh || (answers && ring_.anything());
+        fresh = fresh || (asked_ && ring_.anything());
     }
     const bool parked = 0 != parked_.load(std::memory_order_relaxed);
     if (strategy_->leave(fresh, matched || transfers, parked)) {
@@ -259,6 +262,7 @@ void engine::begin_wait() {
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
         --waits_;
+        asked_ = asked_ || !sends_.empty();
         if (0 != outstanding_ && gate_.nested()) {
             publish_inside(); // the call around this wait goes on
         }
@@ -267,6 +271,7 @@ void engine::end_wait() {
     }
     if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
+        asked_ = asked_ || !sends_.empty();
         leave();
     }
 }

@@ -105,6 +105,7 @@ bool engine::hand_over(copy_job &job) {
     }
     share_copy(job, at);
     own_copies_ -= job.waiter_only ? 0 : 1;
+    --reads_;
     job.waiter_only = true;
     stats_.add(stat::pushes_requested);
     answer(job.receive, wire::mode::copy_into);
@@ -121,11 +122,20 @@ void engine::join_copy(copy_job &job, endpoint *ep, std::uint32_t shared) {
     job.done = &c.done;
 }
 
+// In order of arrival, but what the sender moves too stands in front, the newest first: it
+// begins with the oldest, and so the two seldom work on the same one.
 void engine::list(copy_job *job) {
-    job->link = copies_;
-    copies_ = job;
+    if (nullptr != job->receive && job->entry >= 0 && nullptr != copies_) {
+        job->link = copies_;
+        copies_ = job;
+    } else {
+        job->link = nullptr;
+        *copies_tail_ = job;
+        copies_tail_ = &job->link;
+    }
     job->listed = true;
     own_copies_ += job->waiter_only ? 0 : 1;
+    reads_ += nullptr != job->receive && job->entry < 0 ? 1 : 0;
 }
 
 int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
@@ -178,14 +188,19 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
     return true;
 }
 
-// Application thread, under the gate: it is in an MPI call, so it copies till the end.
+// Application thread, under the gate: it is in an MPI call, so it copies till the end. In the
+// order in which messages came, and each sender hears of its end at once.
 unsigned engine::do_copies() {
     unsigned events = 0;
-    for (copy_job *job = copies_; nullptr != job; job = job->link) {
+    for (copy_job *job = copies_; nullptr != job;) {
         if (application_waits()) {
             hand_over(*job); // both wait: both copy
         }
-        const copy_view v = view_of(job);
+        copy_view v = view_of(job);
+        if (job->entry < 0) { // nobody is kept waiting by a larger piece, as by the thread's
+            v.step = static_cast<std::uint32_t>(
+                std::clamp<std::uint64_t>(job->length / 4, v.step, 1U << 30));
+        }
         while (copy_step(v, false)) {
             ++events;
         }
@@ -193,6 +208,12 @@ unsigned engine::do_copies() {
             (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
             // The rest is in the interrupt thread's hands, which may want this very core.
             sched_yield();
+        }
+        if (nullptr != finished_.load(std::memory_order_relaxed)) {
+            events += collect_finished_copies();
+            job = copies_; // the next one may have been among them
+        } else {
+            job = job->link;
         }
     }
     return events;
@@ -227,8 +248,12 @@ void engine::unlist(copy_job *job) {
     for (copy_job **p = &copies_; job->listed && nullptr != *p; p = &(*p)->link) {
         if (*p == job) {
             *p = job->link;
+            if (nullptr == *p) {
+                copies_tail_ = p;
+            }
             job->listed = false;
             own_copies_ -= job->waiter_only ? 0 : 1;
+            reads_ -= nullptr != job->receive && job->entry < 0 ? 1 : 0;
             break;
         }
     }

@@ -76,11 +76,18 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
+    const bool reads = 0 != reads_ && copies && !by_thread;
+    if (reads) {
+        publish_inside();
+    }
     if (nullptr != copies_ && copies && !by_thread) {
         events += do_copies();
     }
     if (nullptr != finished_.load(std::memory_order_relaxed)) {
         events += collect_finished_copies();
+    }
+    if (reads && 0 == reads_) {
+        publish_inside();
     }
     if (nullptr != active_head_) {
         events += pump_sends();
@@ -122,6 +129,12 @@ unsigned engine::poll_ring() {
             dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
         }
         ring_.release();
+        // A caller's blocking receive is done: what comes behind may be for his next one, and
+        // would be kept as unexpected.
+        if (caller_done_) {
+            caller_done_ = false;
+            return n + 1;
+        }
     }
     return n;
 }

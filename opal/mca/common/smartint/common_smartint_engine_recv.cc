@@ -314,6 +314,7 @@ void engine::complete(recv_op *op) {
     const bool blocking = op->blocking;
     op->state.finish(); // a blocking operation is its caller's from here on
     if (blocking) {
+        caller_done_ = true;
         return;
     }
     op->done_link = nullptr;

@@ -59,14 +59,16 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
             answer(op, wire::mode::copy);
             return;
         }
-        // The sender only waits: let it write. Where this side waits too, both copy; where it
-        // computes, or is about to go back to it, it is left alone until it comes to wait.
+        // The sender only waits: let it write. Where it computes, or is about to go back to it,
+        // it is left alone until it comes to wait. Little is read by whoever is here: an answer
+        // and a finish take as long. Where this side waits too, both copy: message by message
+        // as they are copied (do_copies), for the sender may have some of its own to read.
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
         op->job.receive = op;
         if (rendezvous_kind::write == rendezvous_ ||
-            (rendezvous_kind::automatic == rendezvous_ && sender_idle &&
-             (!waits || op->received >= share_from))) {
+            (rendezvous_kind::automatic == rendezvous_ && sender_idle && !waits &&
+             (by_thread_ || op->received >= share_from))) {
             stats_.add(stat::pushes_requested);
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
             op->job.waiter_only = true; // this side's application takes pieces when it waits
@@ -78,6 +80,8 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
             answer(op, wire::mode::copy_into);
         } else {
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
+            // not worth a wake: kept for the wait
+            op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(from);
             list(&op->job);
         }
         return;

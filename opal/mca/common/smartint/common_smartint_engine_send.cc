@@ -31,9 +31,18 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
         if (nullptr == p) {
             return network::result::again;
         }
+        // The record's first line last: its reader looks at it all the time, and would take it
+        // from this core between the copy and the commit.
+        constexpr std::uint32_t line = layout::line - sizeof(std::uint64_t);
+        const std::uint32_t first =
+            header_bytes < line ? std::min(line - header_bytes, payload_bytes) : payload_bytes;
+        const auto *data = static_cast<const std::byte *>(payload);
+        if (first < payload_bytes) {
+            std::memcpy(p + header_bytes + first, data + first, payload_bytes - first);
+        }
         std::memcpy(p, header, header_bytes);
-        if (0 != payload_bytes) {
-            std::memcpy(p + header_bytes, payload, payload_bytes);
+        if (0 != first) {
+            std::memcpy(p + header_bytes, data, first);
         }
         ep->ring.commit(p, ring_word::pack(bytes, static_cast<std::uint16_t>(me_.slot), type));
         return network::result::done;
