@@ -212,6 +212,36 @@ TEST_F(ring, a_pad_that_would_leave_the_ring_is_found_broken) {
     EXPECT_EQ(result::broken, get(0, 0));
 }
 
+TEST_F(ring, a_forged_tail_makes_no_producer_write_beside_the_ring) {
+    struct {
+        ring_memory memory;
+        std::byte behind[256];
+    } *m = new std::remove_pointer_t<decltype(m)>{};
+    for (const std::uint64_t tail : {capacity - 1, capacity - 4, capacity - 63, std::uint64_t{3},
+                                     3 * capacity - 7, ~std::uint64_t{0}}) {
+        for (const std::uint32_t bytes : {0U, 1U, 56U, 57U, 4000U}) {
+            m->memory.control.tail.store(tail, std::memory_order_relaxed);
+            // as full or empty as it may claim to be
+            m->memory.control.head.store(tail, std::memory_order_relaxed);
+            ring_producer p;
+            p.attach(&m->memory.control, m->memory.bytes, capacity);
+            std::byte *at = p.reserve(bytes);
+            if (nullptr == at) {
+                continue;
+            }
+            ASSERT_GE(at, m->memory.bytes + sizeof(std::uint64_t));
+            ASSERT_LE(at + bytes, m->memory.bytes + capacity);
+            EXPECT_EQ(8U, static_cast<std::size_t>(at - m->memory.bytes) % layout::line);
+            fill(at, bytes, 1);
+            p.commit(at, ring_word::pack(bytes, 0, 1));
+        }
+    }
+    for (const std::byte b : m->behind) {
+        EXPECT_EQ(std::byte{0}, b);
+    }
+    delete m;
+}
+
 TEST(ring_of_processes, four_producers_keep_their_order_and_their_bytes) {
     constexpr unsigned producers = 4;
     constexpr std::uint32_t records = 20000;

@@ -278,6 +278,24 @@ TEST_F(segments, a_file_of_another_user_is_refused) {
     EXPECT_EQ(EPERM, theirs_opens(mine.ticket()));
 }
 
+TEST_F(segments, what_is_written_over_the_header_later_moves_nothing) {
+    ASSERT_EQ(0, make());
+    ASSERT_EQ(0, theirs_opens(mine.ticket()));
+    const auto *helper = &theirs.helper(3);
+    const auto *nodes = theirs.nodes();
+    const auto *relay = &theirs.relay();
+    const auto *slot = &theirs.slot(2);
+    std::memset(static_cast<void *>(&mine.header()), 0xff, sizeof(layout::segment_header));
+    for (segment *s : {&mine, &theirs}) {
+        EXPECT_EQ(3U, s->slots());
+        EXPECT_EQ(ring, s->ring_bytes());
+    }
+    EXPECT_EQ(helper, &theirs.helper(3));
+    EXPECT_EQ(nodes, theirs.nodes());
+    EXPECT_EQ(relay, &theirs.relay());
+    EXPECT_EQ(slot, &theirs.slot(2));
+}
+
 TEST_F(segments, a_full_directory_is_an_error_and_not_a_fault_later) {
     const std::string mount_point = directory.path() + "-full";
     ASSERT_EQ(0, mkdir(mount_point.c_str(), 0700));

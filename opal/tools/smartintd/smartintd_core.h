@@ -33,6 +33,7 @@ public:
     unsigned pass();
 
 private:
+    friend class core_access; // tests
     using clock = std::chrono::steady_clock;
     bool watch(int fd, std::uint64_t tag);
     void watch_ranks();

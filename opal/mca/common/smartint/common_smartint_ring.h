@@ -75,7 +75,8 @@ public:
         const std::uint64_t need = ring_record_bytes(payload);
         std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
         for (;;) {
-            const std::uint64_t at = tail & (capacity_ - 1);
+            // a line's start, whatever somebody wrote there: a pad must have room for its word
+            const std::uint64_t at = tail & (capacity_ - layout::line);
             const std::uint64_t to_end = capacity_ - at;
             const std::uint64_t take =
                 need <= to_end && !starts_over(tail, at, need) ? need : to_end + need;

@@ -106,6 +106,8 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     h->helpers = helpers;
     slots_offset_ = p.slots_offset;
     stride_ = p.stride;
+    nodes_offset_ = p.nodes_offset;
+    relay_offset_ = p.relay_offset;
     slots_ = slots;
     ring_bytes_ = ring_bytes;
     h->ready.store(1, std::memory_order_release); // S1, pairs with S2
@@ -144,6 +146,8 @@ int segment::validate(std::uint64_t bytes) {
     }
     slots_offset_ = p.slots_offset;
     stride_ = p.stride;
+    nodes_offset_ = p.nodes_offset;
+    relay_offset_ = p.relay_offset;
     slots_ = slots;
     ring_bytes_ = ring;
     return 0;

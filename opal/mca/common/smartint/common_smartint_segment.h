@@ -53,7 +53,7 @@ public:
 
     layout::segment_header &header() const { return *at<layout::segment_header>(0); }
     layout::helper_line &helper(unsigned i) const {
-        return at<layout::helper_line>(header().helper_offset)[i];
+        return at<layout::helper_line>(sizeof(layout::segment_header))[i];
     }
     layout::slot &slot(unsigned i) const { // i < header().slots, checked by the caller
         return *at<layout::slot>(slots_offset_ + i * stride_);
@@ -61,8 +61,8 @@ public:
     std::byte *ring(unsigned i) const {
         return reinterpret_cast<std::byte *>(&slot(i)) + sizeof(layout::slot);
     }
-    layout::node_entry *nodes() const { return at<layout::node_entry>(header().nodes_offset); }
-    layout::relay_queue &relay() const { return *at<layout::relay_queue>(header().relay_offset); }
+    layout::node_entry *nodes() const { return at<layout::node_entry>(nodes_offset_); }
+    layout::relay_queue &relay() const { return *at<layout::relay_queue>(relay_offset_); }
     std::uint32_t slots() const { return slots_; }
     std::uint32_t ring_bytes() const { return ring_bytes_; }
 
@@ -79,6 +79,8 @@ private:
     // private copies: what decides where we read must not change under us
     std::uint64_t slots_offset_ = 0;
     std::uint64_t stride_ = 0;
+    std::uint64_t nodes_offset_ = 0;
+    std::uint64_t relay_offset_ = 0;
     std::uint32_t slots_ = 0;
     std::uint32_t ring_bytes_ = 0;
     int fd_ = -1;
