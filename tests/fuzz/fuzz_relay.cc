@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Fuzz target: messages at the helper from other nodes' helpers, and its own way out: a queue and a
+// table of nodes that the ranks write. Without the secret nothing is delivered; what waits for a
+// node that does not take it is bounded.
+#include <fcntl.h>
+
+#include <vector>
+
+#include "common_smartint_segment.h"
+#include "fuzz_input.h"
+#include "fuzz_system.h"
+#include "smartintd_relay.h"
+
+#include "common_smartint_ring.h"
+
+namespace smartint::fuzz {
+namespace {
+
+constexpr std::uint32_t slots = 3;
+constexpr std::uint32_t job = 7;
+
+struct relayed {
+    explicit relayed(input &in) {
+        the_system().answers.resize(in.below(8));
+        in.take_into(the_system().answers.data(), the_system().answers.size());
+        MUST_HOLD(0 == board.create(directory(), job, slots, 16384, 1));
+        board.unlink();
+        MUST_HOLD(out.open({}, [this](std::uint32_t slot, const key &, std::uint64_t) {
+            MUST_HOLD(slot < slots);
+            ++delivered;
+        }));
+    }
+    ~relayed() { board.close_fd(); }
+
+    void message(input &in) {
+        layout::relay_message_header h{};
+        const auto count = static_cast<std::uint16_t>(in.flag() ? in.below(40) : in.number());
+        const bool knows = in.below(4) > 0;
+        const auto &own = board.header();
+        h = {static_cast<std::uint32_t>(layout::magic), layout::version, count, job, 0,
+             own.secret_hi, own.secret_lo};
+        if (!knows) { // all but some bit of it
+            const unsigned bit = in.below(128);
+            (bit < 64 ? h.secret_hi : h.secret_lo) ^= 1ULL << (bit % 64);
+        }
+        const std::size_t items = 0 == in.below(8) ? in.below(40) : count % 64;
+        std::vector<std::byte> m(8 + sizeof(h) + items * sizeof(layout::relay_message_item));
+        const std::uint64_t word = ring_word::pack(static_cast<std::uint32_t>(m.size() - 8), 0, 1);
+        std::memcpy(m.data(), &word, 8);
+        std::memcpy(m.data() + 8, &h, sizeof(h));
+        for (std::size_t i = 0; i < items; ++i) {
+            const layout::relay_message_item item{in.below(slots + 2), 0, in.number(), in.number(),
+                                                  in.number()};
+            std::memcpy(m.data() + 8 + sizeof(h) + i * sizeof(item), &item, sizeof(item));
+        }
+        if (0 == in.below(4)) {
+            // not in the secret: it might become the right one
+            const std::size_t at = in.byte() % m.size();
+            if (at < 8 + offsetof(layout::relay_message_header, secret_hi) || at >= 8 + sizeof(h)) {
+                m[at] ^= std::byte{in.byte()};
+            }
+        }
+        if (0 == in.below(8)) {
+            m.resize(in.take<std::uint16_t>() % (m.size() + 1));
+        }
+        m.shrink_to_fit();
+        const std::uint64_t before = delivered;
+        const std::uint64_t rejected = out.rejected();
+        if (in.flag()) {
+            out.receive(m.data(), static_cast<std::uint32_t>(m.size()));
+        } else {
+            the_system().inbox.push_back(m);
+            out.progress();
+        }
+        MUST_HOLD(knows || (before == delivered && rejected < out.rejected()));
+        MUST_HOLD(delivered - before <= layout::relay_batch);
+        MUST_HOLD(before < delivered || rejected < out.rejected());
+    }
+
+    void queue(input &in) {
+        for (unsigned n = in.byte(); n > 0; --n) {
+            if (!relay_post(board.relay(), static_cast<std::uint32_t>(in.number()) % 1030,
+                            static_cast<std::uint32_t>(in.number()), {1, 2}, 3, n)) {
+                return;
+            }
+        }
+    }
+
+    void node(input &in) {
+        layout::node_entry &n = board.nodes()[in.number() % layout::max_nodes];
+        n.address_bytes = in.flag() ? 24 : static_cast<std::uint32_t>(in.number());
+        n.secret_hi = in.number();
+        n.state.store(in.below(4), std::memory_order_relaxed);
+    }
+
+    void poke(input &in) {
+        auto *base = reinterpret_cast<std::byte *>(&board.relay());
+        const std::size_t at = in.take<std::uint16_t>() % (sizeof(layout::relay_queue) / 8) * 8;
+        const std::uint64_t value = in.number();
+        std::memcpy(base + at, &value, sizeof(value));
+    }
+
+    segment board;
+    daemon::relay out{board};
+    std::uint64_t delivered = 0;
+};
+
+} // namespace
+} // namespace smartint::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t bytes) {
+    using namespace smartint::fuzz;
+    reset_system();
+    {
+        input in(data, bytes);
+        relayed r(in);
+        while (!in.empty()) {
+            switch (in.below(6)) {
+            case 0:
+            case 1:
+                r.message(in);
+                break;
+            case 2:
+                r.queue(in);
+                break;
+            case 3:
+                r.node(in);
+                break;
+            case 4:
+                r.poke(in);
+                break;
+            default:
+                r.out.push();
+                break;
+            }
+        }
+    }
+    return 0;
+}
