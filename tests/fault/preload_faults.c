@@ -4,6 +4,10 @@
 // nobody else in the process. SMARTINT_TEST_FAULT says which:
 //   no-thread       its pthread_create fails
 //   no-descriptors  its timerfd_create fails, as when there are no descriptors left
+//   no-eventfd      a rank's eventfd fails
+//   no-epoll        a rank's epoll_create1 fails
+//   helper-no-epoll the helper's fails
+//   no-clone        it may not start the helper
 //   other-board     this process sees a copy of the node's board whose layout has another version, 99
 //   no-board        this process may not open the node's board
 #define _GNU_SOURCE
@@ -11,10 +15,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -59,6 +66,53 @@ int timerfd_create(clockid_t clock, int flags)
         *(void **) &real = dlsym(RTLD_NEXT, "timerfd_create");
     }
     return real(clock, flags);
+}
+
+static int by_helper(const void *caller)
+{
+    Dl_info info;
+    return 0 != dladdr(caller, &info) && NULL != info.dli_fname && NULL != strstr(info.dli_fname, "/smartintd");
+}
+
+int eventfd(unsigned count, int flags)
+{
+    static int (*real)(unsigned, int);
+    const void *caller = __builtin_return_address(0);
+    if (asked("no-eventfd") && by_smartint(caller) && !by_helper(caller)) {
+        errno = EMFILE;
+        return -1;
+    }
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "eventfd");
+    }
+    return real(count, flags);
+}
+
+int epoll_create1(int flags)
+{
+    static int (*real)(int);
+    const void *caller = __builtin_return_address(0);
+    if (by_smartint(caller) && asked(by_helper(caller) ? "helper-no-epoll" : "no-epoll")) {
+        errno = EMFILE;
+        return -1;
+    }
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "epoll_create1");
+    }
+    return real(flags);
+}
+
+int clone(int (*start)(void *), void *stack, int flags, void *arg, ...)
+{
+    static int (*real)(int (*) (void *), void *, int, void *, ...);
+    if (asked("no-clone") && by_smartint(__builtin_return_address(0))) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "clone");
+    }
+    return real(start, stack, flags, arg); // nobody here passes more
 }
 
 static int another_version(int board)

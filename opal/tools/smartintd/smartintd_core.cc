@@ -26,7 +26,9 @@ constexpr int backlog_look_ms = 1;    // while the network is full
 
 core::~core() {
     if (board_.mapped()) {
-        line().state.store(layout::helper_gone, std::memory_order_release);
+        // One that never came up is not missed: the rank that started it says so, and nobody else.
+        line().state.store(started_ ? layout::helper_gone : layout::helper_absent,
+                           std::memory_order_release);
     }
     for (int fd : pidfds_) {
         if (fd >= 0) {

@@ -45,8 +45,10 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
     if (pidfd < 0) {
         return -errno;
     }
-    int fd = -ESRCH;
-    if (0 != start_time && process_start_time(pid) == start_time) {
+    errno = 0;
+    const std::uint64_t started = process_start_time(pid);
+    int fd = EMFILE == errno || ENFILE == errno ? -errno : -ESRCH; // out of descriptors, or gone
+    if (0 != start_time && started == start_time) {
         fd = static_cast<int>(syscall(SYS_pidfd_getfd, pidfd, their_fd, 0));
         if (fd < 0) {
             fd = -errno;
