@@ -6,6 +6,7 @@
 //   # rank N maps smartint FILE
 //   # rank N descriptors COUNT
 //   # rank N open WHAT             what each is open on, numbers and what is the job's own left out
+//   # rank N memory KB             resident
 //   # rank N counters COUNT        how many there are
 //   # rank N counter NAME VALUE    of those that are not zero
 #include "check.h"
@@ -86,6 +87,20 @@ static void show_descriptors(void)
     printf("# rank %d descriptors %d\n", my_rank, n - 3);      // without . and .. and the directory's own
 }
 
+static void show_memory(void)
+{
+    char line[256];
+    long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    CHECK(NULL != f, "no /proc/self/status");
+    while (NULL != fgets(line, sizeof(line), f)) {
+        if (1 == sscanf(line, "VmRSS: %ld kB", &kb)) {
+            printf("# rank %d memory %ld\n", my_rank, kb);
+        }
+    }
+    fclose(f);
+}
+
 enum { MAX_COUNTERS = 256 };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handle[MAX_COUNTERS];
@@ -150,6 +165,7 @@ int main(int argc, char **argv)
     show_threads();
     show_maps();
     show_descriptors();
+    show_memory();
     show_counters();
     fflush(stdout);
     if (argc > 1) {      // until the caller has looked too

@@ -19,6 +19,10 @@ printed() { sed -n "s/^# rank [0-9]* $1 //p" "$LOG" | sort | uniq -c | awk '{$1 
 # What descriptors are open on, without numbers of inodes and jobs.
 state() { printed thread; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | sort; }
 
+# What the largest rank has in memory. The libraries are loaded, as Open MPI looks into every component.
+memory() { awk '/^# rank [0-9]+ memory / && $5 > most { most = $5 } END { print most + 0 }' "$LOG"; }
+MOST_KB=8192
+
 helpers_now() { pids smartintd | wc -w; }
 segments_now() {      # of this user's jobs that hold one of our ranks
     local pid
@@ -60,18 +64,22 @@ nothing_of_it() {
 UCX=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
 NP=2
 inert() {      # inert NAME LAUNCHER-ARGS...: as it is, and as it would be without smartint
-    local name=$1 with
+    local name=$1 with with_kb
     shift
     look "$name" 30 -np $NP "$@"
     expect_silence
     nothing_of_it
     with=$(state)
+    with_kb=$(memory)
     if [ -z "$REASON" ]; then
         verdict
         look "$name-beside-stock" 30 -np $NP --mca mca_base_component_path "$STOCK" "$@"
         expect_silence
         [ "$with" = "$(state)" ] || complain "threads and descriptors differ from those without smartint:" \
             "$(diff <(echo "$with") <(state) | grep '^[<>]' | head -n 3 | tr '\n' ';')"
+        lib_say "   $with_kb kB in memory, without smartint $(memory) kB"
+        [ "$with_kb" -gt 0 ] && [ "$with_kb" -le $(($(memory) + MOST_KB)) ] ||
+            complain "$with_kb kB in memory, without smartint $(memory) kB"
         [ -z "$(printed 'maps smartint')" ] || complain "the comparison has smartint in it"
     fi
     verdict
