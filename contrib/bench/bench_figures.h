@@ -6,16 +6,15 @@
 #ifndef SMARTINT_BENCH_FIGURES_H
 #define SMARTINT_BENCH_FIGURES_H
 
-#include "bench_options.h"
-
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <mpi.h>
 #include <string>
 #include <vector>
 
 namespace bench {
-// ------------------------------------------------------------------------
 
 inline double smallest(const std::vector<double> &v)
 {
@@ -32,6 +31,22 @@ inline double median(std::vector<double> v)
     return (*middle + *std::max_element(v.begin(), middle)) / 2;
 }
 
+// One of four equal parts of the sorted samples lies below quarter 1, three below quarter 3.
+inline double quartile(std::vector<double> v, int quarter)
+{
+    const auto at =
+        v.begin()
+        + static_cast<std::ptrdiff_t>((v.size() - 1) * static_cast<std::size_t>(quarter) / 4);
+    std::nth_element(v.begin(), at, v.end());
+    return *at;
+}
+
+// What a figure belongs to, as a word: a benchmark's own kinds have their own name_of().
+inline const char *name_of(const char *word)
+{
+    return word;
+}
+
 // Rank 0's figures: one per line in the CSV file, for programs. Other ranks hold an idle one.
 class figures {
 public:
@@ -42,7 +57,8 @@ public:
         } else if (!path.empty()) {
             out_ = std::fopen(path.c_str(), "w");
             if (nullptr == out_) {
-                std::fprintf(stderr, "overlap: cannot write %s\n", path.c_str());
+                std::fprintf(stderr, "%s: cannot write %s\n", program_invocation_short_name,
+                             path.c_str());
                 MPI_Abort(MPI_COMM_WORLD, 2);
             }
         }
@@ -72,16 +88,27 @@ public:
         std::fprintf(out_, "%s,%.6g\n", unit, value);
         std::fflush(out_);
     }
-    void put(const std::string &figure, mode m, std::size_t bytes, const char *unit, double value)
+    template <typename M>
+    void put(const std::string &figure, M m, std::size_t bytes, const char *unit, double value)
     {
         put(figure.c_str(), name_of(m), bytes, -1, unit, value);
     }
     // least and median of the samples
-    void put_both(const std::string &figure, mode m, std::size_t bytes, const char *unit,
+    template <typename M>
+    void put_both(const std::string &figure, M m, std::size_t bytes, const char *unit,
                   const std::vector<double> &samples)
     {
         put(figure + "_min", m, bytes, unit, smallest(samples));
         put(figure + "_med", m, bytes, unit, median(samples));
+    }
+    // least, quartiles and median of the samples
+    template <typename M>
+    void put_spread(const std::string &figure, M m, std::size_t bytes, const char *unit,
+                    const std::vector<double> &samples)
+    {
+        put_both(figure, m, bytes, unit, samples);
+        put(figure + "_q1", m, bytes, unit, quartile(samples, 1));
+        put(figure + "_q3", m, bytes, unit, quartile(samples, 3));
     }
 
 private:

@@ -6,10 +6,10 @@
 #ifndef SMARTINT_BENCH_OPTIONS_H
 #define SMARTINT_BENCH_OPTIONS_H
 
-#include <charconv>
+#include "bench_parse.h"
+
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <getopt.h>
 #include <map>
 #include <string>
@@ -95,65 +95,6 @@ struct options {
         "  -h, --help\n",
         0 == status ? stdout : stderr);
     std::exit(status);
-}
-
-[[noreturn]] inline void bad_value(const char *option, std::string_view value)
-{
-    std::fprintf(stderr, "overlap: --%s: '%.*s' is not a usable value\n", option,
-                 static_cast<int>(value.size()), value.data());
-    std::exit(2);
-}
-
-template <typename T>
-T number(const char *option, std::string_view text, T lowest, T highest)
-{
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (std::errc() != error || text.data() + text.size() != end || value < lowest
-        || value > highest) {
-        bad_value(option, text);
-    }
-    return value;
-}
-
-inline std::size_t bytes(const char *option, std::string_view text)
-{
-    const std::string_view whole = text;
-    std::size_t unit = 1;
-    if (!text.empty()) {
-        switch (text.back()) {
-        case 'k':
-        case 'K':
-            unit = std::size_t{1} << 10;
-            break;
-        case 'm':
-        case 'M':
-            unit = std::size_t{1} << 20;
-            break;
-        default:
-            break;
-        }
-        text.remove_suffix(1 == unit ? 0 : 1);
-    }
-    constexpr std::size_t most = std::size_t{1} << 30; // counts stay within int
-    const auto n = number<std::size_t>(option, text, 1, most);
-    if (n > most / unit) {
-        bad_value(option, whole);
-    }
-    return n * unit;
-}
-
-inline std::vector<std::string_view> split(std::string_view list)
-{
-    std::vector<std::string_view> parts;
-    while (true) {
-        const auto comma = list.find(',');
-        parts.push_back(list.substr(0, comma));
-        if (std::string_view::npos == comma) {
-            return parts;
-        }
-        list.remove_prefix(comma + 1);
-    }
 }
 
 inline mode mode_named(std::string_view text)

@@ -6,6 +6,7 @@
 #ifndef SMARTINT_BENCH_PLACE_H
 #define SMARTINT_BENCH_PLACE_H
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -30,7 +31,8 @@ inline void pin_to_core(const std::vector<int> &cores)
             CPU_ZERO(&set);
             CPU_SET(core, &set);
             if (0 != sched_setaffinity(0, sizeof(set), &set)) {
-                std::fprintf(stderr, "overlap: cannot run on core %d\n", core);
+                std::fprintf(stderr, "%s: cannot run on core %d\n", program_invocation_short_name,
+                             core);
             }
             return;
         }

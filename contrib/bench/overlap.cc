@@ -11,6 +11,7 @@
 #define OMPI_SKIP_MPICXX  1
 #define MPICH_SKIP_MPICXX 1
 
+#include "bench_batches.h"
 #include "bench_figures.h"
 #include "bench_options.h"
 #include "bench_place.h"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <sys/resource.h>
 
@@ -366,27 +368,9 @@ private:
         return (now_us() - begin) / (2. * rounds);
     }
 
-    // Runs batch() for about `seconds`, on all ranks equally often, and returns rank 0's results.
-    template <typename F>
-    std::vector<double> batches(double seconds, F batch)
-    {
-        batch(); // connections, first touches
-        double worst = batch();
-        const double begin = now_us();
-        worst = std::max(worst, batch());
-        double took = now_us() - begin;
-        MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        const int count = std::clamp(static_cast<int>(seconds * 1e6 / took), 3, 5000);
-        std::vector<double> results;
-        for (int i = 0; i < count; ++i) {
-            results.push_back(batch());
-        }
-        return results;
-    }
-
     void latency()
     {
-        const auto v = batches(o_.figure_time, [this] { return ping_pong(100); });
+        const auto v = batches(o_.figure_time, 5000, [this] { return ping_pong(100); });
         if (0 == rank_) {
             out_->put_both("latency_1_byte", mode::none, 1, "us", v);
             std::fprintf(text(o_), "1-byte latency %.3f us (median %.3f)\n", smallest(v),
@@ -429,7 +413,7 @@ private:
 
     void bandwidth()
     {
-        const auto v = batches(o_.figure_time, [this] { return window(); });
+        const auto v = batches(o_.figure_time, 5000, [this] { return window(); });
         if (0 == rank_) {
             out_->put("bandwidth_max", mode::none, o_.bw_size, "MB/s",
                       *std::max_element(v.begin(), v.end()));
