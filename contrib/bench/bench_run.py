@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+"""What the comparing scripts share: systems, settings, emulated nodes, one run at a time."""
+import csv
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+CLUSTER = os.path.join(HERE, "..", "..", "tests", "cluster", "nscluster")
+RUN_PREFIX = "/run/nscluster-bench."
+CORES = os.cpu_count() or 1
+
+
+class System:
+    def __init__(self, key, title, mca, mpi="openmpi", peer=True):
+        self.key, self.title, self.mpi, self.peer = key, title, mpi, peer
+        self.mca = [word for pair in mca for word in ("--mca", *pair)]
+
+    def smartint(self):
+        return "smartint" in self.mca
+
+
+SYSTEMS = [
+    System("ob1", "ob1", [("pml", "ob1")]),
+    System("ob1-thread", "ob1, progress thread", [("pml", "ob1"), ("btl_tcp_progress_thread", "1")]),
+    # ucx leaves plain Ethernet to others unless it is told otherwise
+    System("ucx", "ucx", [("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")]),
+    System("mpich", "MPICH", [], mpi="mpich"),
+    System("none", "smartint none", [("pml", "smartint"), ("smartint_progress", "none")], peer=False),
+    System("poll", "smartint poll", [("pml", "smartint"), ("smartint_progress", "poll")], peer=False),
+    System("helper", "smartint helper", [("pml", "smartint"), ("smartint_progress", "helper")], peer=False),
+]
+
+
+class Setting:
+    """Where the ranks run: inside this machine, or on two emulated nodes with links of a rate."""
+
+    def __init__(self, key):
+        self.key = key
+        self.rate = None if key == "intra" else key
+        self.title = "one node, two cores"
+        if self.rate == "none":
+            self.title = "two nodes, no limit"
+        elif self.rate:
+            number, unit = re.fullmatch(r"(\d+)(.*)", key).groups()
+            self.title = f"two nodes, {number} {unit.capitalize().replace('bit', 'bit/s')}"
+
+    def bytes_per_us(self):
+        """For estimates of time only."""
+        if not self.rate:
+            return 5000.0
+        if self.rate == "none":
+            return 1000.0
+        number, unit = re.fullmatch(r"(\d+)(.*)", self.rate).groups()
+        return int(number) * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[unit] / 8e6 * 0.95
+
+
+def say(text=""):
+    Progress.clear()
+    print(text, flush=True)
+
+
+class Progress:
+    """One line that says what runs and how long all of it will still take."""
+
+    width = 0
+
+    def __init__(self, planned):
+        self.left = list(planned)  # estimated seconds, in order
+        self.total = len(planned)
+        self.estimated = self.taken = 0.0
+        self.begin = time.monotonic()
+
+    @classmethod
+    def clear(cls):
+        if cls.width:
+            print("\r" + " " * cls.width + "\r", end="", flush=True)
+            cls.width = 0
+
+    def step(self, what):
+        # half the weight to what the runs so far have shown, from the start on
+        factor = (self.taken + 5) / (self.estimated + 5)
+        left = sum(self.left) * factor
+        done = self.total - len(self.left) + 1
+        line = f"[{done:3}/{self.total}] {what:<58} about {int(left) // 60}:{int(left) % 60:02} left"
+        Progress.clear()
+        if sys.stdout.isatty():
+            Progress.width = len(line)
+            print(line, end="", flush=True)
+        else:
+            print(line, flush=True)
+        self.started = time.monotonic()
+
+    def done(self):
+        self.estimated += self.left.pop(0)
+        self.taken += time.monotonic() - self.started
+
+
+class Runner:
+    """Builds one benchmark and runs it; `options` has out, mpirun, mpicxx and prio."""
+
+    def __init__(self, options, program):
+        self.options, self.program = options, program
+        self.out = os.path.abspath(options.out)
+        self.raw = os.path.join(self.out, "runs")
+        self.programs = {}
+        self.child = None
+        self.cluster_env = {**os.environ, "NSC_RUN": f"{RUN_PREFIX}{os.getpid()}", "NSC_MPIRUN": options.mpirun}
+        self.cluster_up = False
+        self.number = 0
+        self.failures = []
+        self.stats = False  # smartint's counters in a file per rank beside each run
+        self.last = None    # where the last run's figures are
+
+    # -- preparation
+
+    def build(self, mpi):
+        compiler = self.options.mpicxx if mpi == "openmpi" else "mpicxx.mpich"
+        target = os.path.join(self.out, "bin", f"{self.program}.{mpi}")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        source = os.path.join(HERE, f"{self.program}.cc")
+        newest = max(os.path.getmtime(os.path.join(HERE, f)) for f in os.listdir(HERE) if f.endswith((".cc", ".h")))
+        if not os.path.exists(target) or os.path.getmtime(target) < newest:
+            built = subprocess.run([compiler, "-O2", "-std=c++20", "-o", target, source], capture_output=True, text=True)
+            if built.returncode:
+                sys.exit(f"run-{self.program}: {compiler} could not build {source}:\n{built.stderr[-2000:]}")
+        self.programs[mpi] = target
+
+    # -- the emulated cluster
+
+    def cluster(self, *words):
+        return subprocess.run([CLUSTER, *words], env=self.cluster_env, capture_output=True, text=True, timeout=60)
+
+    def enter(self, setting):
+        """Returns None, or a sentence why the setting cannot be had here."""
+        if not setting.rate:
+            return None
+        answer = self.cluster("up", "2", setting.rate, f"share={self.out}")
+        self.cluster_up = answer.returncode == 0
+        return None if self.cluster_up else answer.stderr.strip()
+
+    def leave(self):
+        if self.cluster_up:
+            self.cluster_up = False
+            self.cluster("down")
+
+    # -- runs
+
+    def launch(self, setting, system, ranks, limit, more=()):
+        timeout = ["timeout", "-k", "5", str(int(limit))]
+        if setting.rate:
+            verb = "mpirun" if system.mpi == "openmpi" else "mpich"
+            return [*timeout, CLUSTER, verb, *system.mca, *more]
+        if system.mpi == "mpich":
+            return [*timeout, "mpiexec.hydra", "-bind-to", "core", "-np", str(ranks)]
+        words = [*timeout, self.options.mpirun, "-np", str(ranks), *system.mca, *more]
+        if os.geteuid() == 0:
+            words.append("--allow-run-as-root")
+        if ranks <= CORES:
+            return [*words, "--map-by", "core", "--bind-to", "core"]
+        return [*words, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+
+    def run(self, setting, system, words, estimate, ranks=2):
+        """Runs the benchmark once; returns its figures, or None if it failed (and notes why)."""
+        self.number += 1
+        path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
+        self.last = path
+        limit = 30 + 5 * estimate
+        stats = ["--mca", "smartint_stats_file", f"{path[:-4]}.stats.%r"] if self.stats and system.smartint() else []
+        command = [*self.launch(setting, system, ranks, limit, stats), self.programs[system.mpi], *words, "--csv", path]
+        if self.options.prio:
+            command.append("--prio")
+        self.child = subprocess.Popen(command, env=self.cluster_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+        output, _ = self.child.communicate()
+        status, self.child = self.child.returncode, None
+        if status:
+            reason = f"no end within {int(limit)} s" if status in (124, 137) else f"exit status {status}"
+            with open(path[:-3] + "log", "w") as log:
+                log.write(" ".join(command) + "\n" + output)
+            self.failures.append(f"{setting.title}: {system.title}: {reason}, see {path[:-3]}log")
+            say(f"  failed: {self.failures[-1]}")
+            if setting.rate:
+                self.cluster("sweep")
+            return None
+        with open(path) as file:
+            return list(csv.DictReader(file))
+
+    def stop(self):
+        if self.child and self.child.poll() is None:
+            os.killpg(self.child.pid, signal.SIGTERM)
+            try:
+                self.child.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.child.pid, signal.SIGKILL)
+        self.leave()
+
+
+def remove_stale_clusters():
+    """Clusters of earlier runs of ours that were killed outright."""
+    directory, prefix = os.path.split(RUN_PREFIX)
+    for name in os.listdir(directory):
+        if name.startswith(prefix) and not os.path.exists(f"/proc/{name[len(prefix):]}"):
+            subprocess.run([CLUSTER, "down"], env={**os.environ, "NSC_RUN": os.path.join(directory, name)})
+
+
+def available(options, program):
+    """Which of the systems can run here; says what is left out, and why."""
+    systems = options.systems
+    info = shutil.which("ompi_info.openmpi") or shutil.which("ompi_info")
+    listed = subprocess.run([info, "--parsable"], capture_output=True, text=True).stdout if info else ""
+
+    def drop(condition, reason):
+        nonlocal systems
+        if any(condition(s) for s in systems):
+            say(reason)
+            systems = [s for s in systems if not condition(s)]
+
+    if "mca:pml:smartint:" not in listed:
+        drop(lambda s: not s.peer, "smartint is not installed for this Open MPI (ompi_info lists no pml smartint): "
+                                   "only its peers are measured.")
+    if "mca:pml:ucx:" not in listed:
+        drop(lambda s: s.key == "ucx", "This Open MPI has no pml ucx: left out.")
+    if not shutil.which("mpicxx.mpich") or not shutil.which("mpiexec.hydra"):
+        drop(lambda s: s.mpi == "mpich", "MPICH is not installed: left out.")
+    if not any(s.peer for s in systems):
+        sys.exit(f"{program}: at least one peer (ob1, ob1-thread, ucx, mpich) is needed, as its latency is the measure.")
+    return systems
