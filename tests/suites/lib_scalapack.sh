@@ -28,8 +28,8 @@ scalapack_copy() {
 'LU.out' file
 6 device
 2 sizes
-1000 1500 M
-1000 1300 N
+500 620 M
+500 620 N
 1 block sizes
 128 NB
 1 right sides
