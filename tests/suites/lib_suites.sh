@@ -15,7 +15,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
 
 LONG=${SMARTINT_LONG:-no}
-SUITE_LIMIT=300      # seconds, for jobs that take one or two
+SUITE_LIMIT=600      # seconds, for jobs that take one to ten
 BASES=$WORK/bases
 mkdir -p "$BASES" || exit 2
 
