@@ -49,7 +49,7 @@ scalapack_testers() { awk '/^[A-Za-z]/ { print $1 }' "$SCRIPT_DIR/scalapack.list
 # Lines with a verdict, without summaries, headings and what the verdicts mean. Whether a sum is
 # repeatable BLACS finds out or not ("skipped"), from run to run.
 checks_passed() { grep -vE 'tests completed|REPEATABLE SUM' "$LOG" | grep -ciw passed; }
-checks_failed() { grep -iw failed "$LOG" | grep -vcE '(^| )0 (FAILED|tests completed)|PASSED +FAILED|test failed'; }
+checks_failed() { grep -iw failed "$LOG" | grep -vcE '(^| )0 (FAILED|tests completed)|PASSED +FAILED|test failed|setpgid'; }
 
 # scalapack_run NAME WAY DIRECTORY PROGRAM
 scalapack_run() {
