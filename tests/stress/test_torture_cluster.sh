@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# torture on two to four emulated nodes of one and two ranks. SMARTINT_STRESS_SECONDS (2) and SMARTINT_SEED (1) as in
+# test_torture.sh.
+. "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
+
+S=(--mca pml smartint)
+seconds=${SMARTINT_STRESS_SECONDS:-2}
+torture_program
+
+torture() {      # torture NAME RANKS-PER-NODE THREADS MPIRUN-ARGS...
+    local name=$1 threads=$3
+    PPN=$2
+    set_launcher
+    shift 3
+    run_job "$nodes-$name-ppn$PPN-threads$threads-$FIRST_SEED" $((120 + seconds * 3)) -np $((nodes * PPN)) "$@" "$TORTURE" \
+        --seed "$FIRST_SEED" --time "$seconds" --threads "$threads" --messages $((120 / threads))
+    expect_ok
+    expect_silence
+    verdict
+}
+
+for nodes in 2 3 4; do
+    cluster_up $nodes none
+    torture plain 1 1 "${S[@]}"
+    torture plain 2 1 "${S[@]}"
+    if [ $nodes -eq 2 ]; then
+        torture threads 2 2 "${S[@]}"
+        torture armed 2 1 "${S[@]}" --mca smartint_arm_from 0 --mca smartint_network_eager_limit 0
+        torture none 1 1 "${S[@]}" --mca smartint_progress none
+        torture poll 1 1 "${S[@]}" --mca smartint_progress poll
+        if delays; then
+            torture helper-held-up 1 1 "${S[@]}" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=helper:30:3000:$FIRST_SEED"
+            torture thread-held-up 2 1 "${S[@]}" --mca smartint_network_eager_limit 0 -x "LD_PRELOAD=$DELAYS" \
+                -x "SMARTINT_TEST_DELAY=thread:20:2000:$FIRST_SEED"
+        fi
+        "$NSC" rate 200mbit
+        torture slow 1 1 "${S[@]}"
+    fi
+    cluster_down torture-$nodes
+done
+cluster_done
