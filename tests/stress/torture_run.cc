@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// One thread's part in a round: it goes through the plan, with calls and computing times of its own choice, completes
-// what is under way, starts persistent requests again and has the result judged.
+// One thread's part in a round: it goes through the plan, with calls and computing times of its own
+// choice, completes what is under way, starts persistent requests again and has the result judged.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,16 +14,20 @@ namespace {
 
 class sending final : public operation {
 public:
-    sending(const message &m, unsigned i, random geometry) : data(geometry, m.size, m.unit_out, m.typed), m_(m), key_(m.key) {
+    sending(const message &m, unsigned i, random geometry)
+        : data(geometry, m.size, m.unit_out, m.typed), m_(m), key_(m.key)
+    {
         index = i;
         data.put(key_, m.size);
     }
-    void finish(const MPI_Status &) override {
+    void finish(const MPI_Status &) override
+    {
         data.expect(key_, m_.size, "a send buffer");
         done = true;
         data.spoil();
     }
-    void again(std::uint64_t key) {
+    void again(std::uint64_t key)
+    {
         key_ = key;
         data.put(key_, m_.size);
         done = false;
@@ -45,29 +49,34 @@ struct state {
     bool in_order;
     operations active;
     std::vector<std::unique_ptr<operation>> all;
-    std::vector<receipt> receipts;          // of receives that are complete
+    std::vector<receipt> receipts; // of receives that are complete
     std::uint64_t posted = 0;
-    std::vector<bool> identified;           // messages to us that a receive has got
+    std::vector<bool> identified; // messages to us that a receive has got
 };
 
 class receiving final : public operation {
 public:
     receiving(state *s, const message &m, unsigned i, random geometry)
-        : data(geometry, m.capacity, m.unit_in, 24 == m.unit_in && m.expects >= 0 &&
-                                                    s->plan.places[static_cast<unsigned>(m.expects)].m.typed),
-          s_(s), m_(m) {
+        : data(geometry, m.capacity, m.unit_in,
+               24 == m.unit_in && m.expects >= 0
+                   && s->plan.places[static_cast<unsigned>(m.expects)].m.typed),
+          s_(s), m_(m)
+    {
         index = i;
     }
 
     // How it names its message.
-    int source() const {
+    int source() const
+    {
         const communicator &c = s_->set.comms[m_.comm];
-        return m_.wild_source ? MPI_ANY_SOURCE : c.rank_of(my_rank, s_->plan.places[m_.pattern_of].m.from);
+        return m_.wild_source ? MPI_ANY_SOURCE
+                              : c.rank_of(my_rank, s_->plan.places[m_.pattern_of].m.from);
     }
     int tag() const { return m_.wild_tag ? MPI_ANY_TAG : s_->plan.places[m_.pattern_of].m.tag; }
     void note_posted() { posted = s_->posted++; }
 
-    void finish(const MPI_Status &status) override {
+    void finish(const MPI_Status &status) override
+    {
         int flag = 0;
         MPI(MPI_Test_cancelled(&status, &flag));
         if (flag) {
@@ -79,8 +88,10 @@ public:
         } else if (m_.expects >= 0) {
             const message &want = s_->plan.places[static_cast<unsigned>(m_.expects)].m;
             if (got.from != want.from || got.tag != want.tag || got.bytes != want.size) {
-                fail("receive %u: status says %zu bytes from %d with tag %d, expected message %d: %zu from %d, %d", index,
-                     got.bytes, got.from, got.tag, m_.expects, want.size, want.from, want.tag);
+                fail("receive %u: status says %zu bytes from %d with tag %d, expected message %d: "
+                     "%zu from %d, %d",
+                     index, got.bytes, got.from, got.tag, m_.expects, want.size, want.from,
+                     want.tag);
             }
             data.expect(want.key, want.size, "a message");
         } else {
@@ -92,20 +103,23 @@ public:
         }
     }
 
-    void again(std::uint64_t key) {
+    void again(std::uint64_t key)
+    {
         key_ = key;
         again_ = true;
         done = false;
         data.clear();
     }
 
-    receipt read(const MPI_Status &status) const {
+    receipt read(const MPI_Status &status) const
+    {
         receipt got;
         int bytes = -1;
         // elements may be of several types and the last one partial: their bytes are counted
         MPI(MPI_Get_count(&status, MPI_BYTE, &bytes));
         if (bytes < 0 || static_cast<std::size_t>(bytes) > m_.capacity) {
-            fail("receive %u: status says %d bytes, there is room for %zu", index, bytes, m_.capacity);
+            fail("receive %u: status says %d bytes, there is room for %zu", index, bytes,
+                 m_.capacity);
         }
         got.index = index;
         got.posted = posted;
@@ -117,13 +131,16 @@ public:
     }
 
     // What a probe for this receive found must be what it would get.
-    void check_probe(const MPI_Status &status) const {
+    void check_probe(const MPI_Status &status) const
+    {
         const receipt got = read(status);
         if (m_.expects >= 0) {
             const message &want = s_->plan.places[static_cast<unsigned>(m_.expects)].m;
             if (got.from != want.from || got.tag != want.tag || got.bytes != want.size) {
-                fail("probe for receive %u: %zu bytes from %d with tag %d, expected message %d: %zu from %d, %d", index,
-                     got.bytes, got.from, got.tag, m_.expects, want.size, want.from, want.tag);
+                fail("probe for receive %u: %zu bytes from %d with tag %d, expected message %d: "
+                     "%zu from %d, %d",
+                     index, got.bytes, got.from, got.tag, m_.expects, want.size, want.from,
+                     want.tag);
             }
         }
     }
@@ -133,19 +150,22 @@ public:
     bool done = false;
 
 private:
-    // At once, as bytes that come later than completion would be missed after the round. Which one it must have been
-    // is judged then.
-    void identify(const receipt &got) {
+    // At once, as bytes that come later than completion would be missed after the round. Which one
+    // it must have been is judged then.
+    void identify(const receipt &got)
+    {
         for (unsigned i = 0; i < s_->plan.places.size(); ++i) {
             const message &m = s_->plan.places[i].m;
-            if (!s_->plan.places[i].is_collective && m.to == my_rank && m.comm == m_.comm && m.from == got.from &&
-                m.tag == got.tag && m.size == got.bytes && !s_->identified[i] && data.holds(m.key, m.size)) {
+            if (!s_->plan.places[i].is_collective && m.to == my_rank && m.comm == m_.comm
+                && m.from == got.from && m.tag == got.tag && m.size == got.bytes
+                && !s_->identified[i] && data.holds(m.key, m.size)) {
                 s_->identified[i] = true;
                 return;
             }
         }
-        fail("receive %u with wildcards: its %zu bytes from %d with tag %d are of no message sent so", index, got.bytes,
-             got.from, got.tag);
+        fail("receive %u with wildcards: its %zu bytes from %d with tag %d are of no message sent "
+             "so",
+             index, got.bytes, got.from, got.tag);
     }
 
     state *s_;
@@ -154,7 +174,8 @@ private:
     bool again_ = false;
 };
 
-void begin_send(state *s, unsigned i) {
+void begin_send(state *s, unsigned i)
+{
     const message &m = s->plan.places[i].m;
     const communicator &c = s->set.comms[m.comm];
     auto owned = std::make_unique<sending>(m, i, random(m.key, 1));
@@ -168,9 +189,11 @@ void begin_send(state *s, unsigned i) {
     send_mode mode = m.mode;
     if (send_mode::ready == mode) {
         if (order::sends_first == s->plan.orders[static_cast<std::size_t>(my_rank)]) {
-            mode = send_mode::standard; // its receiver may wait for us; the token is taken at the end
+            mode =
+                send_mode::standard; // its receiver may wait for us; the token is taken at the end
         } else {
-            MPI(MPI_Recv(nullptr, 0, MPI_BYTE, m.to, static_cast<int>(i), s->set.tokens, MPI_STATUS_IGNORE));
+            MPI(MPI_Recv(nullptr, 0, MPI_BYTE, m.to, static_cast<int>(i), s->set.tokens,
+                         MPI_STATUS_IGNORE));
         }
     }
     const auto form = static_cast<std::size_t>(mode);
@@ -183,7 +206,8 @@ void begin_send(state *s, unsigned i) {
     }
     using function = int (*)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     if (m.persistent_send) {
-        static const std::array<function, 4> calls{MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
+        static const std::array<function, 4> calls{MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init,
+                                                   MPI_Rsend_init};
         MPI(calls[form](b, n, t, to, m.tag, c.comm, &o.request));
         MPI(MPI_Start(&o.request));
         o.persistent = true;
@@ -199,7 +223,8 @@ public:
     void finish(const MPI_Status &) override {}
 };
 
-void begin_recv(state *s, unsigned i) {
+void begin_recv(state *s, unsigned i)
+{
     const message &m = s->plan.places[i].m;
     const communicator &c = s->set.comms[m.comm];
     auto owned = std::make_unique<receiving>(s, m, i, random(m.key, 2));
@@ -278,14 +303,16 @@ void begin_recv(state *s, unsigned i) {
     if (send_mode::ready == m.mode) {
         auto told = std::make_unique<token>();
         told->index = i;
-        MPI(MPI_Isend(nullptr, 0, MPI_BYTE, m.from, static_cast<int>(i), s->set.tokens, &told->request));
+        MPI(MPI_Isend(nullptr, 0, MPI_BYTE, m.from, static_cast<int>(i), s->set.tokens,
+                      &told->request));
         s->active.push_back(told.get());
         s->all.push_back(std::move(told));
     }
 }
 
 // A receive for what nobody sends, taken back: it must take nothing.
-void cancel_one(state *s) {
+void cancel_one(state *s)
+{
     const communicator &c = s->set.comms[0];
     std::array<std::byte, 64> nothing{};
     MPI_Request request;
@@ -301,7 +328,8 @@ void cancel_one(state *s) {
     }
 }
 
-void between_calls(state *s) {
+void between_calls(state *s)
+{
     if (s->own.one_in(4)) {
         busy(&s->own);
     }
@@ -313,7 +341,8 @@ void between_calls(state *s) {
     }
 }
 
-void finish_all(state *s) {
+void finish_all(state *s)
+{
     for (operation *o : s->active) {
         o->may_wait = true;
     }
@@ -325,9 +354,10 @@ void finish_all(state *s) {
     }
 }
 
-// Persistent requests once more: in the plan's order, and those that share their way with no other by MPI_Startall,
-// which may start them in any order.
-void start_again(state *s) {
+// Persistent requests once more: in the plan's order, and those that share their way with no other
+// by MPI_Startall, which may start them in any order.
+void start_again(state *s)
+{
     for (unsigned time = 1; time < 3; ++time) {
         std::map<std::array<int, 4>, unsigned> ways;
         for (const place &p : s->plan.places) {
@@ -341,8 +371,9 @@ void start_again(state *s) {
         for (const auto &o : s->all) {
             ordered.push_back(o.get());
         }
-        std::stable_sort(ordered.begin(), ordered.end(),
-                         [](const operation *a, const operation *b) { return a->index < b->index; });
+        std::stable_sort(
+            ordered.begin(), ordered.end(),
+            [](const operation *a, const operation *b) { return a->index < b->index; });
         for (operation *o : ordered) {
             const place &p = s->plan.places[o->index];
             if (p.is_collective || p.m.times <= time || !o->persistent) {
@@ -372,10 +403,21 @@ void start_again(state *s) {
 
 } // namespace
 
-void run_round(const round_plan &plan, const communicator_set &set, unsigned thread, std::uint64_t round) {
+void run_round(const round_plan &plan, const communicator_set &set, unsigned thread,
+               std::uint64_t round)
+{
     const order how = plan.orders[static_cast<std::size_t>(my_rank)];
-    state s{plan, set, thread, round, random(opt.seed, 0x0b51, thread, round, my_rank), order::as_planned == how, {}, {}, {},
-            0, std::vector<bool>(plan.places.size(), false)};
+    state s{plan,
+            set,
+            thread,
+            round,
+            random(opt.seed, 0x0b51, thread, round, my_rank),
+            order::as_planned == how,
+            {},
+            {},
+            {},
+            0,
+            std::vector<bool>(plan.places.size(), false)};
     // two sweeps for those who send or receive first; collective calls are in the first one
     const unsigned sweeps = s.in_order ? 1 : 2;
     for (unsigned sweep = 0; sweep < sweeps; ++sweep) {
@@ -383,7 +425,8 @@ void run_round(const round_plan &plan, const communicator_set &set, unsigned thr
         const bool recvs = s.in_order || !sends;
         for (unsigned i = 0; i < plan.places.size(); ++i) {
             const place &p = plan.places[i];
-            set_note(thread, "seed %llu round %llu thread %u place %u of %zu", static_cast<unsigned long long>(opt.seed),
+            set_note(thread, "seed %llu round %llu thread %u place %u of %zu",
+                     static_cast<unsigned long long>(opt.seed),
                      static_cast<unsigned long long>(round), thread, i, plan.places.size());
             if (p.is_collective) {
                 if (0 == sweep && set.comms[p.c.comm].has(my_rank)) {
@@ -407,22 +450,26 @@ void run_round(const round_plan &plan, const communicator_set &set, unsigned thr
             }
         }
     }
-    set_note(thread, "seed %llu round %llu thread %u, all %zu places under way", static_cast<unsigned long long>(opt.seed),
-             static_cast<unsigned long long>(round), thread, plan.places.size());
+    set_note(thread, "seed %llu round %llu thread %u, all %zu places under way",
+             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
+             thread, plan.places.size());
     finish_all(&s);
     if (order::sends_first == how) { // tokens of sends that did without
         for (unsigned i = 0; i < plan.places.size(); ++i) {
             const place &p = plan.places[i];
             if (!p.is_collective && p.m.from == my_rank && send_mode::ready == p.m.mode) {
-                MPI(MPI_Recv(nullptr, 0, MPI_BYTE, p.m.to, static_cast<int>(i), set.tokens, MPI_STATUS_IGNORE));
+                MPI(MPI_Recv(nullptr, 0, MPI_BYTE, p.m.to, static_cast<int>(i), set.tokens,
+                             MPI_STATUS_IGNORE));
             }
         }
     }
-    set_note(thread, "seed %llu round %llu thread %u, judging", static_cast<unsigned long long>(opt.seed),
-             static_cast<unsigned long long>(round), thread);
+    set_note(thread, "seed %llu round %llu thread %u, judging",
+             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
+             thread);
     judge(plan, s.receipts);
     set_note(thread, "seed %llu round %llu thread %u, persistent requests again",
-             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round), thread);
+             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
+             thread);
     start_again(&s);
     for (const auto &o : s.all) {
         if (o->persistent) {
