@@ -24,7 +24,8 @@ torture_program() {
         for file in "$STRESS_DIR"/torture*.cc; do
             object=$out/$(basename "$file" .cc).o
             objects+=("$object")
-            [ "$object" -nt "$file" ] && [ "$object" -nt "$STRESS_DIR/torture.h" ] && continue
+            [ "$object" -nt "$file" ] && [ "$object" -nt "$STRESS_DIR/torture.h" ] &&
+                [ "$object" -nt "$STRESS_DIR/torture_part.h" ] && continue
             rm -f "$TORTURE"
             # the compiler behind mpicc is one for C: g++ takes its place, without MPI's C++ library
             OMPI_CC=g++ ${SMARTINT_MPICC:-mpicc.openmpi} -std=c++20 -O2 -g -Wall -Wextra -pthread -c -o "$object" "$file" ||
