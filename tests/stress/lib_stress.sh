@@ -53,6 +53,11 @@ draw() {
 
 # ---- kills ---------------------------------------------------------------------------------------------
 
+# Stock Open MPI 4.1.4 hangs in PMIx_server_finalize of its mpirun if a rank dies in MPI_Init while it holds a lock that
+# PMIx (gds ds21) shares with it: with pml ob1 in one of some thirty jobs both of whose ranks are killed there. Without
+# that shared memory nobody can take the lock along.
+without_shared_locks() { export PMIX_MCA_gds=hash; }
+
 job_over() { ! kill -0 "$JOB" 2>/dev/null; }
 
 # victims WHO [RANK...]: sets VICTIMS to their pids; waits until there are some, or the job is over
@@ -158,6 +163,7 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
 kill_rounds() {      # kill_rounds COUNT SECONDS CONFIGURATION...
     local count=$1 i
     shift
+    without_shared_locks
     for ((i = 0; i < count; i++)); do
         kill_round $((FIRST_SEED + i)) "$@"
     done
