@@ -14,6 +14,7 @@
 //   [--max-size BYTES]
 //           [--budget BYTES] [--busy MICROSECONDS] [--lenient] [--verbose]
 //
+// With TORTURE_STAY in the environment a rank that failed stays, for a debugger.
 // --lenient leaves out what stock Open MPI 4.1.4 gets wrong: a persistent MPI_Bsend started again
 // sends zeros.
 #include <cstdarg>
