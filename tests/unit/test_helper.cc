@@ -79,7 +79,7 @@ TEST(command_line, every_option_is_read) {
 TEST(command_line, what_it_does_not_know_or_is_out_of_range_is_named) {
     for (const char *bad : {"--index=16", "--index=", "--index=-1", "--index=1x", "--index", "-h", "x",
                             "--poll-us=1000001", "--poll-us=99999999999999999999", "--launcher=99999999999",
-                            "--cores", "--what=1", "", "--index=4294967297"}) {
+                            "--cores", "--what=1", "", "--index=4294967297", "--moved-node=", "--moved-node=x"}) {
         options o;
         std::string problem;
         EXPECT_FALSE(parse({"--poll-us=5", bad}, &o, &problem)) << bad;
@@ -463,6 +463,46 @@ TEST_F(relay_messages, a_good_one_is_delivered_item_by_item) {
         }
     }
     EXPECT_EQ(0U, gate.rejected());
+}
+
+TEST_F(relay_messages, a_helper_that_moved_changes_its_nodes_address_and_no_others) {
+    layout::node_entry *table = n.board.nodes();
+    for (unsigned i : {3U, 4U}) {
+        table[i].node = 1000 + i;
+        table[i].address_bytes = 2;
+        table[i].state = 2;
+    }
+    layout::relay_message_moved m{1004, 5, 0, {'h', 'e', 'l', 'l', 'o'}};
+    h.count = 0;
+    const auto moved = [&](std::uint8_t type) {
+        const auto bytes = static_cast<std::uint32_t>(sizeof(h) + sizeof(m));
+        std::vector<std::byte> all(8 + bytes);
+        const std::uint64_t word = ring_word::pack(bytes, 0, type);
+        std::memcpy(all.data(), &word, 8);
+        std::memcpy(all.data() + 8, &h, sizeof(h));
+        std::memcpy(all.data() + 8 + sizeof(h), &m, sizeof(m));
+        receive(all);
+    };
+    moved(2);
+    EXPECT_EQ(0U, gate.rejected());
+    EXPECT_EQ(5U, table[4].address_bytes);
+    EXPECT_EQ(0, std::memcmp(table[4].address, "hello", 5));
+    EXPECT_EQ(2U, table[3].address_bytes);
+    m.node = 1005; // nobody here knows it
+    moved(2);
+    EXPECT_EQ(0U, gate.rejected());
+    m.node = 1003;
+    moved(1); // not as notices
+    m.address_bytes = 0;
+    moved(2);
+    m.address_bytes = layout::node_address_bytes + 1;
+    moved(2);
+    m.address_bytes = 5;
+    h.secret_lo ^= 1;
+    moved(2);
+    EXPECT_EQ(4U, gate.rejected());
+    EXPECT_EQ(2U, table[3].address_bytes);
+    EXPECT_TRUE(got.empty());
 }
 
 TEST_F(relay_messages, every_wrong_field_is_rejected_and_counted) {

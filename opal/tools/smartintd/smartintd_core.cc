@@ -85,6 +85,9 @@ bool core::start(int board_fd) {
         if (relay_.net().event_fd() >= 0) {
             watch(relay_.net().event_fd(), tag_network);
         }
+        if (0 != options_.moved_node) {
+            relay_.announce(options_.moved_node);
+        }
     }
     if (unit_ < 0) {
         l.cpu.store(-1, std::memory_order_relaxed);

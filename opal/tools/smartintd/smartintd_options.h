@@ -14,6 +14,7 @@ struct options {
     std::string transport = "tcp";
     std::string device = "any";
     std::string board;            // path, to take the name away once all ranks are in
+    std::uint64_t moved_node = 0; // this node's identity, where this one takes another's place
     std::uint32_t launcher = 0;   // process whose processing units the job may use
 };
 

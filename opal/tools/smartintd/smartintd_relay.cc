@@ -11,6 +11,7 @@ namespace smartint::daemon {
 namespace {
 
 constexpr std::uint8_t relay_type = 1;
+constexpr std::uint8_t moved_type = 2;
 constexpr std::size_t backlog_limit = 1024; // notices per node; beyond it the oldest go
 
 } // namespace
@@ -50,9 +51,19 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
     const std::size_t left = bytes - sizeof(word) - sizeof(h);
     const auto &board = board_.header();
     if (!ring_word::sound(word) || static_cast<std::uint32_t>(layout::magic) != h.magic ||
-        layout::version != h.version || 0 == h.count || h.count > layout::relay_batch ||
-        left != h.count * sizeof(layout::relay_message_item) || board.job != h.job ||
-        board.secret_hi != h.secret_hi || board.secret_lo != h.secret_lo) {
+        layout::version != h.version || board.job != h.job || board.secret_hi != h.secret_hi ||
+        board.secret_lo != h.secret_lo) {
+        ++rejected_;
+        return;
+    }
+    layout::relay_message_moved m{};
+    if (moved_type == ring_word::type(word) && 0 == h.count && sizeof(m) == left) {
+        std::memcpy(&m, at, sizeof(m));
+        take_moved(m);
+        return;
+    }
+    if (relay_type != ring_word::type(word) || 0 == h.count || h.count > layout::relay_batch ||
+        left != h.count * sizeof(layout::relay_message_item)) {
         ++rejected_;
         return;
     }
@@ -65,6 +76,83 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
         }
         deliver_(item.slot, {item.key_hi, item.key_lo}, item.source_seq);
     }
+}
+
+// Its address into the node table, which but for this nobody changes and nobody else reads. The
+// connection is made anew outside the transport's callback.
+void relay::take_moved(const layout::relay_message_moved &m) {
+    if (0 == m.address_bytes || m.address_bytes > layout::node_address_bytes) {
+        ++rejected_;
+        return;
+    }
+    for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
+        layout::node_entry &e = board_.nodes()[i];
+        if (2 == e.state.load(std::memory_order_acquire) && m.node == e.node) { // N2
+            e.address_bytes = m.address_bytes;
+            std::memcpy(e.address, m.address, m.address_bytes);
+            moved_.push_back(i);
+            return;
+        }
+    }
+}
+
+void relay::announce(std::uint64_t node) {
+    here_ = node;
+    for (std::uint32_t i = 0; is_open() && i < layout::max_nodes; ++i) {
+        if (2 == board_.nodes()[i].state.load(std::memory_order_acquire)) { // N2
+            find(i);
+        }
+    }
+}
+
+network::result relay::send_moved(node &n) {
+    layout::relay_message_header h{};
+    h.magic = static_cast<std::uint32_t>(layout::magic);
+    h.version = layout::version;
+    h.job = board_.header().job;
+    h.secret_hi = n.secret_hi;
+    h.secret_lo = n.secret_lo;
+    layout::relay_message_moved m{};
+    m.node = here_;
+    const auto &a = network_.address();
+    m.address_bytes =
+        static_cast<std::uint32_t>(std::min<std::size_t>(a.size(), layout::node_address_bytes));
+    std::memcpy(m.address, a.data(), m.address_bytes);
+    return network_.send(n.connection, ring_word::pack(sizeof(h) + sizeof(m), 0, moved_type), &h,
+                         sizeof(h), &m, sizeof(m));
+}
+
+// What waits for it is dropped: a node that cannot be reached is done without.
+void relay::close(node &n) {
+    if (nullptr != n.connection) {
+        network_.disconnect(n.connection);
+        n.connection = nullptr;
+    }
+    waiting_ -= n.items.size() + (n.announce ? 1 : 0);
+    n.items.clear();
+    n.announce = false;
+}
+
+unsigned relay::progress() {
+    if (!is_open()) {
+        return 0;
+    }
+    const unsigned events = network_.progress();
+    for (void *connection : network_.take_lost()) {
+        for (auto &[index, n] : nodes_) {
+            if (connection == n.connection) {
+                close(n);
+                n.broken = true;
+            }
+        }
+    }
+    for (const std::uint32_t index : moved_) {
+        node &n = nodes_[index];
+        close(n);
+        n.broken = false;
+    }
+    moved_.clear();
+    return events;
 }
 
 relay::node *relay::find(std::uint32_t index) {
@@ -80,6 +168,10 @@ relay::node *relay::find(std::uint32_t index) {
         n.connection = network_.connect(reinterpret_cast<const std::byte *>(e.address), bytes);
     }
     n.broken = nullptr == n.connection;
+    if (!n.broken && 0 != here_) {
+        n.announce = true;
+        ++waiting_;
+    }
     return n.broken ? nullptr : &n;
 }
 
@@ -112,6 +204,20 @@ unsigned relay::push() {
 
 unsigned relay::flush(node &n) {
     unsigned done = 0;
+    if (n.announce) {
+        switch (send_moved(n)) {
+        case network::result::again:
+            return 0;
+        case network::result::broken:
+            close(n);
+            n.broken = true;
+            return 0;
+        case network::result::done:
+            n.announce = false;
+            --waiting_;
+            ++done;
+        }
+    }
     while (!n.items.empty()) {
         const auto count =
             static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), layout::relay_batch));
@@ -130,11 +236,8 @@ unsigned relay::flush(node &n) {
             break;
         }
         if (network::result::broken == r) {
+            close(n);
             n.broken = true;
-            network_.disconnect(n.connection);
-            n.connection = nullptr;
-            waiting_ -= n.items.size();
-            n.items.clear();
             break;
         }
         n.items.erase(n.items.begin(), n.items.begin() + count);

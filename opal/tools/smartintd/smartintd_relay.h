@@ -31,7 +31,10 @@ public:
 
     // Empty the board's outbound queue and send; number of notices taken or sent.
     unsigned push();
-    unsigned progress() { return is_open() ? network_.progress() : 0; }
+    unsigned progress();
+    // In the place of a helper that ended: tell the helpers of all nodes known so far that the one
+    // of `node`, this node's identity, is reached here. Once, after open.
+    void announce(std::uint64_t node);
     bool backlog() const { return waiting_ > 0; }
     std::uint64_t rejected() const { return rejected_; }
     std::uint64_t sent() const { return sent_; }
@@ -42,7 +45,8 @@ public:
 private:
     struct node {
         void *connection = nullptr;
-        bool broken = false;
+        bool broken = false; // not to be reached, until its helper says where it is now
+        bool announce = false; // our own address is to go first
         std::uint64_t secret_hi = 0; // of that node
         std::uint64_t secret_lo = 0;
         std::vector<layout::relay_message_item> items;
@@ -50,11 +54,16 @@ private:
     static void on_message(void *self, const std::byte *message, std::uint32_t bytes);
     node *find(std::uint32_t index);
     unsigned flush(node &n);
+    network::result send_moved(node &n);
+    void take_moved(const layout::relay_message_moved &m);
+    void close(node &n);
 
     segment &board_;
     network network_;
     deliver deliver_;
     std::unordered_map<std::uint32_t, node> nodes_;
+    std::vector<std::uint32_t> moved_; // nodes to be connected to anew
+    std::uint64_t here_ = 0;           // this node's identity, where announce() was called
     std::size_t waiting_ = 0;
     std::uint64_t rejected_ = 0;
     std::uint64_t sent_ = 0;

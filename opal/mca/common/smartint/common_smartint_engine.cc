@@ -30,7 +30,10 @@ engine &engine::instance() {
     return *the_engine;
 }
 
-engine::engine() { std::fill(std::begin(doorbell_), std::end(doorbell_), -1); }
+engine::engine() {
+    std::fill(std::begin(doorbell_), std::end(doorbell_), -1);
+    std::fill(std::begin(helper_pidfd_), std::end(helper_pidfd_), -1);
+}
 
 engine::~engine() { stop(); }
 
@@ -211,10 +214,13 @@ void engine::stop() {
     }
     board_ = board_owner{};
     segment_.close();
-    if (helper_pidfd_ >= 0) {
-        ::close(helper_pidfd_);
+    for (int &fd : helper_pidfd_) {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+        fd = -1;
     }
-    helper_pidfd_ = -1;
+    std::fill(std::begin(doorbell_pid_), std::end(doorbell_pid_), 0U);
     if (wake_fd_ >= 0) {
         ::close(wake_fd_);
         wake_fd_ = -1;

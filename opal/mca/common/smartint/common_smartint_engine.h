@@ -120,6 +120,8 @@ public:
     int create_board(std::uint32_t slots, const char *second_directory = nullptr);
     int open_board(const segment_ticket &ticket);
     void board_complete(); // all local ranks are in: unlink
+    // The leader's: this helper was there and has ended, and no other has taken its place.
+    bool helper_gone(unsigned index);
     // The strategy's thread. Does nothing for `none`, or with neither board nor network.
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
@@ -272,7 +274,7 @@ private:
     bool chance(std::uint32_t percent);
     void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
     void ring_helper(unsigned index);
-    void check_helper();
+    void check_helpers();
     void ring_self();
 
     // messages
@@ -408,7 +410,8 @@ private:
     std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
     int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
-    int helper_pidfd_ = -1;             // of the first helper, for the leader
+    std::uint32_t doorbell_pid_[layout::max_helpers] = {}; // whose it is
+    int helper_pidfd_[layout::max_helpers]; // for the leader; -1 not taken yet, -2 it is gone
 
     network network_;
     unsigned network_tick_ = 0;

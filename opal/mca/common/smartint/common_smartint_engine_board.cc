@@ -132,12 +132,22 @@ void engine::ring_helper(unsigned index) {
     layout::helper_line &h = segment_.helper(index);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
     const std::uint32_t state = h.state.load(std::memory_order_acquire);
+    if (layout::helper_sleeping != state) {
+        return;
+    }
     int &doorbell = doorbell_[index];
-    if (layout::helper_sleeping != state || -2 == doorbell) {
+    const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+    if (pid != doorbell_pid_[index]) { // the first, or one in its place
+        doorbell_pid_[index] = pid;
+        if (doorbell >= 0) {
+            ::close(doorbell);
+        }
+        doorbell = -1;
+    }
+    if (-2 == doorbell) {
         return;
     }
     if (doorbell < 0) {
-        const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
         const int fd = take_descriptor(pid, h.start_time.load(std::memory_order_relaxed),
                                        h.doorbell_fd.load(std::memory_order_relaxed));
         if (fd < 0) {
@@ -152,29 +162,39 @@ void engine::ring_helper(unsigned index) {
     ring_eventfd(doorbell);
 }
 
-// The leader looks now and then whether the relaying helper lives, and says so once if not.
-void engine::check_helper() {
-    if (!segment_.mapped() || 0 != me_.slot || -2 == helper_pidfd_) {
+// The leader looks now and then whether the helpers live, and says so once if one does not.
+void engine::check_helpers() {
+    if (!segment_.mapped() || 0 != me_.slot) {
         return;
     }
-    layout::helper_line &h = segment_.helper(0);
-    const std::uint32_t state = h.state.load(std::memory_order_acquire);
-    if (layout::helper_absent == state || layout::helper_starting == state) {
-        return;
-    }
-    const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-    if (-1 == helper_pidfd_) {
-        helper_pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    }
-    pollfd p{helper_pidfd_, POLLIN, 0};
-    if (helper_pidfd_ < 0 || 1 == poll(&p, 1, 0)) {
-        if (helper_pidfd_ >= 0) {
-            ::close(helper_pidfd_);
+    const std::uint32_t helpers = std::min(params_.helpers, layout::max_helpers);
+    for (unsigned i = 0; i < helpers; ++i) {
+        layout::helper_line &h = segment_.helper(i);
+        int &fd = helper_pidfd_[i];
+        const std::uint32_t state = h.state.load(std::memory_order_acquire);
+        if (layout::helper_absent == state || layout::helper_starting == state ||
+            (-2 == fd && layout::helper_gone == state)) {
+            continue;
         }
-        helper_pidfd_ = -2;
-        h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
-        tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
+        const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+        if (fd < 0) { // -2: another one has taken its place
+            fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+        }
+        pollfd p{fd, POLLIN, 0};
+        if (fd < 0 || 1 == poll(&p, 1, 0)) {
+            if (fd >= 0) {
+                ::close(fd);
+            }
+            fd = -2;
+            h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
+            tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
+        }
     }
+}
+
+bool engine::helper_gone(unsigned index) {
+    return segment_.mapped() && -2 == helper_pidfd_[index] &&
+           layout::helper_gone == segment_.helper(index).state.load(std::memory_order_acquire);
 }
 
 void engine::ring_self() {

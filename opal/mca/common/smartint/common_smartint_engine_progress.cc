@@ -34,7 +34,7 @@ int engine::progress() {
         if (leader_) {
             unlink_when_complete();
         }
-        check_helper();
+        check_helpers();
         if (reports_pending()) {
             flush_reports();
         }

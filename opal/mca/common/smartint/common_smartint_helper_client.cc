@@ -53,7 +53,7 @@ int child(void *arg) {
 } // namespace
 
 int helper_client::start(const segment &board, const params &p, unsigned index,
-                         const std::string &program) {
+                         const std::string &program, std::uint64_t moved_node) {
     if (0 != access(program.c_str(), X_OK)) {
         return errno;
     }
@@ -62,6 +62,7 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
                                 "--launcher=" + std::to_string(getppid()),
                                 "--poll-us=" + std::to_string(p.helper_poll_us),
                                 "--cores=" + p.helper_cores,
+                                "--moved-node=" + std::to_string(moved_node),
                                 "--transport=" + p.transport,
                                 "--device=" + p.device,
                                 "--board=" + std::string(board.ticket().directory) + "/" +

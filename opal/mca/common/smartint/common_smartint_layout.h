@@ -72,6 +72,7 @@ enum helper_state : std::uint32_t {
 };
 
 // One per helper. The helper writes it (its state: the leader too, when it finds it gone).
+// Another process may take its place: pid, doorbell and start time are then other ones.
 struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
     shared<std::uint32_t> pid;
@@ -224,6 +225,14 @@ struct relay_message_item {
     std::uint32_t reserved;
     std::uint64_t key_hi, key_lo, source_seq;
 };
+// What a helper that took the place of another sends, after a header with count 0.
+struct relay_message_moved {
+    std::uint64_t node; // whose helper it is
+    std::uint32_t address_bytes;
+    std::uint32_t reserved;
+    std::uint8_t address[node_address_bytes];
+};
+static_assert(sizeof(relay_message_moved) == 112);
 static_assert(sizeof(relay_message_header) == 32 && sizeof(relay_message_item) == 32);
 inline constexpr std::uint32_t relay_batch = 32;
 

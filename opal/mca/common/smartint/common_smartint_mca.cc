@@ -47,6 +47,7 @@ struct glue_state {
     bool started = false;
     modex mine;
     helper_client helpers;
+    unsigned restarts = 0; // of helpers, left
 };
 
 glue_state &state() {
@@ -190,9 +191,30 @@ int give_up(int error) {
     return error;
 }
 
+std::string helper_program(const params &p) {
+    return p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
+}
+
 void look_after_helpers() {
-    if (state().helpers.reap()) {
+    glue_state &s = state();
+    if (s.helpers.reap()) {
         tell(topic::no_helper, "smartintd", "it could not start");
+    }
+    engine &e = engine::instance();
+    const params &p = e.settings();
+    for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers);
+         ++i) {
+        if (!e.helper_gone(i)) {
+            continue;
+        }
+        --s.restarts;
+        const std::string program = helper_program(p);
+        const int error = s.helpers.start(e.board_segment(), p, i, program, s.mine.node);
+        if (0 == error) {
+            e.counters().add(stat::helper_restarts);
+        } else {
+            tell(topic::no_helper, program.c_str(), std::strerror(error));
+        }
     }
 }
 
@@ -216,8 +238,7 @@ void lead(const params &p, const job_shape &j) {
         board.close_fd();
         return;
     }
-    const std::string program =
-        p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
+    const std::string program = helper_program(p);
     const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
     for (unsigned i = 0; i < count; ++i) {
         if (int error = state().helpers.start(board, p, i, program); 0 != error) {
@@ -235,7 +256,10 @@ void lead(const params &p, const job_shape &j) {
                     state().mine.helper);
     }
     look_after_helpers();
-    board.close_fd();
+    if (0 == p.helper_restart) {
+        board.close_fd(); // else for those to come
+    }
+    state().restarts = p.helper_restart;
 }
 
 } // namespace

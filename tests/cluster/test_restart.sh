@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# Helpers that are killed on two nodes: with smartint_helper_restart others take their place, and messages reach
+# ranks that compute as before; without it they wait for the receiver, so the test would notice.
+. "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
+
+cluster_up 2 none
+PPN=1
+set_launcher
+
+node_of() {      # the node a process is on, by its pid namespace
+    local node space
+    space=$(readlink "/proc/$1/ns/pid") || return 0
+    for node in $(cluster_nodes); do
+        [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
+    done
+}
+helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done; }
+helper_on() { [ -n "$(helpers_on "$1")" ]; }
+no_helper_on() { ! helper_on "$1"; }
+another_on() { local pid; pid=$(helpers_on "$1") && [ -n "$pid" ] && [ "$pid" != "$2" ]; }
+
+# restart_job NAME RESTARTS REPEATS SECONDS NODES: kill the helper of each of the nodes, each time when what became
+# of the one before is settled.
+restart_job() {
+    local name=$1 restarts=$2 repeats=$3 seconds=$4 nodes=$5 node old
+    program restarted
+    STEPS=$WORK/steps.$RANDOM$RANDOM
+    mkdir "$STEPS" || exit 2
+    rm -f "$WORK"/stats.*
+    begin_job "$name" 90 -np 2 --mca pml smartint --mca smartint_helper_restart "$restarts" \
+        --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" "$STEPS" "$repeats" "$seconds"
+    reached ready
+    for node in n0 n1; do
+        until_true 10 helper_on $node || complain "no helper on $node"
+    done
+    for node in $nodes; do
+        old=$(helpers_on "$node")
+        kill -KILL "$old"
+        if [ "$restarts" -gt 0 ]; then
+            until_true 20 another_on "$node" "$old" || complain "no helper in the place of $old on $node"
+            sleep 0.5 # it tells the other one where it is
+        else
+            until_true 20 no_helper_on "$node" || complain "the helper of $node survived"
+        fi
+    done
+    proceed again
+    end_job
+    expect_ok
+}
+
+restart_job killed-n0 1 3 10 n0
+grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): a helper did not relay"
+expect_counter 0 helper_restarts == 1
+expect_counter 1 helper_restarts == 0
+verdict
+
+restart_job killed-both-twice 2 3 10 "n0 n1 n0 n1"
+grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): a helper did not relay"
+for rank in 0 1; do expect_counter $rank helper_restarts == 2; done
+verdict
+
+restart_job killed-for-good 0 1 2 "n0 n1"
+grep -q '# arrived 0 of 2' "$LOG" || complain "$(grep '# arrived' "$LOG"): who relayed?"
+for rank in 0 1; do expect_counter $rank helper_restarts == 0; done
+verdict
+
+cluster_down restart
+cluster_done
