@@ -7,7 +7,7 @@
 // came while it computed: `# arrived N of M`. Every byte is checked.
 #include "check.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 
 enum { SIZE = 1 << 20 };
 
@@ -24,9 +24,7 @@ static void say(const char *directory, const char *name)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
-    int fd = open(path, O_CREAT | O_WRONLY, 0600);
-    CHECK(fd >= 0, "cannot write %s", path);
-    close(fd);
+    CHECK(0 == mkdir(path, 0700), "cannot make %s", path);
 }
 
 static void exchange(int round)

@@ -13,7 +13,7 @@ NO_HELPER='smartint could not start the helper process'
 
 script_cleanup() { ! mountpoint -q "$WORK/small" 2>/dev/null || umount -l "$WORK/small"; }
 
-# As many descriptors as a process has open, and two more: the program itself opens a file.
+# As many descriptors as a process has open, and two more.
 no_more_descriptors() {
     local pid highest
     for pid in "$@"; do
@@ -31,7 +31,7 @@ right_or_explained() {
     if [ "$RC" -eq 0 ]; then
         expect_ok
     elif [ "$ours" -eq 0 ]; then
-        grep -qE 'Too many open files|files? descriptor' "$LOG" || complain "exit code $RC, and nobody says why"
+        grep -qE 'Too many open files|files? descriptor|maximal number of files' "$LOG" || complain "exit code $RC, and nobody says why"
     fi
 }
 
@@ -54,7 +54,10 @@ if command -v prlimit >/dev/null; then
             proceed begin
             REACH_SECONDS=60 reached_or_over moved || until_true 60 reached_or_over moved
             proceed go
-            end_job
+            # UCX 1.13 that can take no descriptor for a connection says so, and then now and then meets an
+            # assertion of its own, in tcp_ep.c.
+            CRASH_ASKED_FOR=$([ $way = auto ] || echo yes) end_job
+            [ -z "$CRASH" ] || grep -q 'tcp_ep\.c:[0-9]* *Assertion' "$LOG" || complain "crash: $CRASH"
             right_or_explained
             [ $who != helper ] || expect_ok
             [ $way != auto ] || expect_ok
