@@ -33,8 +33,8 @@ quiet blocking-four-ranks 4 blocking 5
 quiet blocking-read 2 blocking 10 --mca smartint_rendezvous read
 quiet blocking-copy 2 blocking 5 --mca smartint_rendezvous copy
 # Short of smartint_arm_from what comes while a window is being posted is not worth a wake either, not even of the own
-# thread.
-quiet windows 2 windows 20
-quiet windows-four-ranks 4 windows 5
+# thread. In rings that hold a whole window: an RTS that waits for room is for the thread to send.
+quiet windows 2 windows 20 --mca smartint_ring_bytes 4194304
+quiet windows-four-ranks 4 windows 5 --mca smartint_ring_bytes 4194304
 
 fault_done
