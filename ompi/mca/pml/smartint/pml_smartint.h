@@ -7,6 +7,9 @@
 
 #include <smartint/ompi_glue.h>
 
+#include <cstdlib>
+#include <memory>
+
 extern "C" {
 #include "ompi_config.h"
 #include "ompi/communicator/communicator.h"
@@ -29,7 +32,12 @@ extern mca_pml_base_module_t the_module;
 
 // pml_smartint_comm.cc: what hangs at c_pml_comm
 struct communicator_data {
-    std::vector<endpoint *> peers; // by rank in the remote group, found at first use
+    struct release {
+        void operator()(endpoint **p) const { std::free(p); }
+    };
+    // By rank in the remote group, found at first use. From calloc: of a large communicator's only
+    // those pages become memory in which somebody was met.
+    std::unique_ptr<endpoint *[], release> peers;
 };
 endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank); // nullptr: no way to it
 endpoint *find_endpoint(ompi_communicator_t *comm, int rank);    // says so

@@ -3,6 +3,7 @@
 //
 // Processes and communicators.
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -104,7 +105,12 @@ int pml_smartint_add_comm(ompi_communicator_t *comm) noexcept {
     if (nullptr == data) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    data->peers.assign(static_cast<std::size_t>(comm->c_remote_group->grp_proc_count), nullptr);
+    const auto size = static_cast<std::size_t>(comm->c_remote_group->grp_proc_count);
+    data->peers.reset(static_cast<endpoint **>(std::calloc(size + 1, sizeof(endpoint *))));
+    if (!data->peers) {
+        delete data;
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     comm->c_pml_comm = reinterpret_cast<mca_pml_comm_t *>(data);
     return OMPI_SUCCESS;
 }

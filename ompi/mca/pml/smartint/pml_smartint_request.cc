@@ -121,7 +121,8 @@ void make_request_lists() {
     if (lists_made) {
         return;
     }
-    constexpr int first = 64;
+    // 0.8 KB each: few until they are asked for
+    constexpr int first = 16;
     constexpr int step = 64;
     OBJ_CONSTRUCT(&send_list, opal_free_list_t);
     OBJ_CONSTRUCT(&receive_list, opal_free_list_t);
