@@ -74,7 +74,7 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     int rc = OPAL_SUCCESS;
     modex copy = mine; // the macro takes a pointer to non-const
     OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_smartint_component.btl_version, &copy,
-                    sizeof(copy));
+                    copy.published_bytes());
     if (OPAL_SUCCESS != rc) {
         return nullptr;
     }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Which processes each module reaches. What a peer publishes is checked before use.
-#include <cstring>
+#include <cstdlib>
 
 #include "btl_smartint.h"
 
@@ -21,13 +21,9 @@ bool read_modex(const opal_process_name_t &name, modex *out) {
     if (OPAL_SUCCESS != rc || nullptr == data) {
         return false;
     }
-    const bool ok = bytes == sizeof(modex);
-    if (ok) {
-        std::memcpy(out, data, sizeof(modex));
-    }
+    const bool ok = out->read(data, bytes);
     std::free(data);
-    return ok && modex::format == out->version && out->address_bytes <= sizeof(out->address) &&
-           out->helper_bytes <= sizeof(out->helper);
+    return ok;
 }
 
 // The board of this node, made by the leader; mapped at the first look.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -394,5 +395,20 @@ void glue_start_thread() {
 }
 
 const modex &glue_modex() { return state().mine; }
+
+std::size_t modex::published_bytes() const {
+    const bool leads = 0 != helper_bytes || 0 != board.slots;
+    return leads ? sizeof(modex) : offsetof(modex, address) + address_bytes;
+}
+
+bool modex::read(const void *data, std::size_t bytes) {
+    *this = modex{};
+    if (bytes < offsetof(modex, address) || bytes > sizeof(modex)) {
+        return false;
+    }
+    std::memcpy(this, data, bytes);
+    return format == version && address_bytes <= sizeof(address) &&
+           helper_bytes <= sizeof(helper) && bytes == published_bytes();
+}
 
 } // namespace smartint

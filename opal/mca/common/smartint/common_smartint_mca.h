@@ -35,9 +35,10 @@ void glue_stop();
 // The interrupt thread may run: the pml is chosen, not just the btl under ob1.
 void glue_start_thread();
 
-// What a process tells the others about itself.
+// What a process tells the others about itself. Open MPI keeps it on every node for every process
+// of the job: who leads no node publishes it up to the end of its address only.
 struct modex {
-    static constexpr std::uint32_t format = 0x736d0001;
+    static constexpr std::uint32_t format = 0x736d0002;
     std::uint32_t version = format;
     std::uint32_t slot = 0;
     std::uint64_t node = 0;
@@ -48,6 +49,10 @@ struct modex {
     std::uint8_t address[96] = {};
     std::uint8_t helper[96] = {};
     segment_ticket board; // of the leader only; slots 0: no board
+
+    std::size_t published_bytes() const;
+    // From what another process published. False: it is not of this format.
+    bool read(const void *data, std::size_t bytes);
 };
 const modex &glue_modex();
 
