@@ -22,7 +22,8 @@ namespace bench {
 // KiB. rss: all that is present, shared pages counted fully in each process. pss: shared pages
 // divided by the number of processes that have them. anonymous: this process's own data. shared
 // memory: segments, whoever else has them. malloc: what is allocated, touched or not. With smartint
-// also, board: pages of the node's board this rank has touched; thread_stack: of its interrupt thread.
+// also, board: pages of the node's board this rank has touched; thread_stack: of its interrupt
+// thread.
 struct memory {
     static constexpr std::array<const char *, 7> names{
         "rss", "pss", "anonymous", "shared_memory", "malloc", "board", "thread_stack"};
@@ -52,8 +53,8 @@ private:
             std::getline(std::ifstream(task.path() / "syscall"), line);
             // number, six arguments, stack pointer, program counter
             std::uintptr_t sp = 0;
-            if (name == thread &&
-                1 == std::sscanf(line.c_str(), "%*d %*x %*x %*x %*x %*x %*x %lx", &sp)) {
+            if (name == thread
+                && 1 == std::sscanf(line.c_str(), "%*d %*x %*x %*x %*x %*x %*x %lx", &sp)) {
                 return sp;
             }
         }
