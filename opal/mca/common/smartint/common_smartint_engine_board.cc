@@ -248,7 +248,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool fresh = false;   // and the thread may not know
     const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
-    asked_ = asked_ && !sends_.empty();
+    const bool asked = asked_ = asked_ && !sends_.empty();
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -258,7 +258,7 @@ __attribute__((noinline)) void engine::leave_slow() {
         board_.set_progress(layout::rank_outside);
         gate_.leave();
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
-        fresh = fresh || (asked_ && ring_.anything());
+        fresh = fresh || (asked && ring_.anything());
     }
     const bool parked = 0 != parked_.load(std::memory_order_relaxed);
     if (strategy_->leave(fresh, matched || transfers, parked)) {

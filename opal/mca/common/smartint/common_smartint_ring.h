@@ -156,7 +156,7 @@ public:
         control_ = control;
         base_ = base;
         capacity_ = capacity;
-        head_ = control->head.load(std::memory_order_relaxed);
+        head_ = control->head.load(std::memory_order_relaxed) & ~(layout::line - 1);
     }
 
     // The record at the head, if there is one. `broken`: a length that cannot be, from a
