@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_ring.h"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -134,30 +133,52 @@ TEST_F(ring, a_refusal_leaves_the_ring_as_it_was) {
     EXPECT_EQ(tail, memory->control.tail.load());
 }
 
-TEST_F(ring, a_reader_who_keeps_up_keeps_the_ring_at_its_beginning) {
+TEST_F(ring, a_reader_who_finds_it_empty_keeps_the_ring_at_its_beginning) {
     for (std::uint32_t i = 0; i < 5000; ++i) {
-        std::byte *p = producer.reserve(1 + i % 1500);
+        const std::uint32_t bytes = 1 + i % 1500;
+        std::byte *p = producer.reserve(bytes);
         ASSERT_NE(nullptr, p);
         ASSERT_LT(p - memory->bytes, static_cast<std::ptrdiff_t>(near_bytes)) << i;
-        fill(p, 1 + i % 1500, i);
-        producer.commit(p, ring_word::pack(1 + i % 1500, 0, 1));
-        ASSERT_EQ(result::record, get(1 + i % 1500, i));
+        fill(p, bytes, i);
+        producer.commit(p, ring_word::pack(bytes, 0, 1));
+        ASSERT_EQ(result::record, get(bytes, i));
+        ASSERT_EQ(result::empty, get(0, 0));
+        ASSERT_EQ(memory->control.tail.load(), memory->control.head.load());
     }
 }
 
-TEST_F(ring, a_reader_far_behind_lets_the_ring_be_used_to_its_end) {
-    std::uint64_t in = 0, out = 0, furthest = 0;
-    for (; in < 2000; ++in) {
-        while (!put(500, in)) {
-            ASSERT_EQ(result::record, get(500, out++));
+TEST_F(ring, wherever_an_empty_ring_stands_all_of_it_is_free) {
+    for (unsigned before = 0; before < 40; ++before) {
+        for (unsigned i = 0; i < before; ++i) {
+            ASSERT_TRUE(put(700, i));
+            ASSERT_EQ(result::record, get(700, i));
         }
-        furthest = std::max(furthest, memory->control.tail.load() - memory->control.head.load());
+        ASSERT_EQ(result::empty, get(0, 0));
+        unsigned in = 0;
+        while (put(56, in)) {
+            ++in;
+        }
+        ASSERT_EQ(capacity / layout::line, in) << "after " << before;
+        for (unsigned i = 0; i < in; ++i) {
+            ASSERT_EQ(result::record, get(56, i));
+        }
     }
-    EXPECT_EQ(capacity / ring_record_bytes(500) * ring_record_bytes(500), furthest);
-    while (out < in) {
-        ASSERT_EQ(result::record, get(500, out++));
+}
+
+TEST_F(ring, what_is_being_written_is_not_taken_away_from_under_the_writer) {
+    while (memory->control.tail.load() < near_bytes) {
+        ASSERT_TRUE(put(500, 1));
+        ASSERT_EQ(result::record, get(500, 1));
     }
+    std::byte *p = producer.reserve(100);
+    ASSERT_NE(nullptr, p);
+    ASSERT_GT(p - memory->bytes, static_cast<std::ptrdiff_t>(near_bytes));
     EXPECT_EQ(result::empty, get(0, 0));
+    fill(p, 100, 7);
+    producer.commit(p, ring_word::pack(100, 0, 1));
+    EXPECT_EQ(result::record, get(100, 7));
+    EXPECT_EQ(result::empty, get(0, 0));
+    EXPECT_EQ(0U, memory->control.tail.load() % capacity) << "and then it starts over";
 }
 
 TEST_F(ring, a_record_not_yet_committed_hides_what_is_behind_it) {
