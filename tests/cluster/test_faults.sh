@@ -10,14 +10,6 @@ cluster_up 2 200mbit
 PPN=2
 set_launcher
 
-node_of() {      # the node a process is on, by its pid namespace
-    local node space
-    space=$(readlink "/proc/$1/ns/pid") || return 0
-    for node in $(cluster_nodes); do
-        [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
-    done
-}
-helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" = "$1" ] && echo "$pid"; done; }
 two_helpers() { [ -n "$(helpers_on n0)" ] && [ -n "$(helpers_on n1)" ]; }
 hit() {      # hit SIGNAL PIDS...
     local signal=$1

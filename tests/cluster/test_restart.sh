@@ -10,14 +10,6 @@ cluster_up 2 none
 PPN=1
 set_launcher
 
-node_of() {      # the node a process is on, by its pid namespace
-    local node space
-    space=$(readlink "/proc/$1/ns/pid") || return 0
-    for node in $(cluster_nodes); do
-        [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
-    done
-}
-helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done; }
 helper_on() { [ -n "$(helpers_on "$1")" ]; }
 no_helper_on() { ! helper_on "$1"; }
 another_on() { local pid; pid=$(helpers_on "$1") && [ -n "$pid" ] && [ "$pid" != "$2" ]; }

@@ -93,3 +93,12 @@ cluster_done() {
     summary && [ $MPI_FAILED -eq 0 ]
     exit
 }
+
+node_of() {      # the node a process is on, by its pid namespace
+    local node space
+    space=$(readlink "/proc/$1/ns/pid") || return 0
+    for node in $(cluster_nodes); do
+        [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
+    done
+}
+helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done; }
