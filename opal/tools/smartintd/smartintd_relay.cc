@@ -79,7 +79,8 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
 }
 
 // Its address into the node table, which but for this nobody changes and nobody else reads. The
-// connection is made anew outside the transport's callback.
+// connection is made anew outside the transport's callback. Two that both took another's place tell
+// each other at every new connection: what is known already makes none, or it would go on for ever.
 void relay::take_moved(const layout::relay_message_moved &m) {
     if (0 == m.address_bytes || m.address_bytes > layout::node_address_bytes) {
         ++rejected_;
@@ -88,9 +89,14 @@ void relay::take_moved(const layout::relay_message_moved &m) {
     for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
         layout::node_entry &e = board_.nodes()[i];
         if (2 == e.state.load(std::memory_order_acquire) && m.node == e.node) { // N2
-            e.address_bytes = m.address_bytes;
-            std::memcpy(e.address, m.address, m.address_bytes);
-            moved_.push_back(i);
+            const auto n = nodes_.find(i);
+            const bool lost = nodes_.end() != n && n->second.broken;
+            if (lost || e.address_bytes != m.address_bytes ||
+                0 != std::memcmp(e.address, m.address, m.address_bytes)) {
+                e.address_bytes = m.address_bytes;
+                std::memcpy(e.address, m.address, m.address_bytes);
+                moved_.push_back(i);
+            }
             return;
         }
     }

@@ -106,6 +106,7 @@ int pml_smartint_add_comm(ompi_communicator_t *comm) noexcept {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     const auto size = static_cast<std::size_t>(comm->c_remote_group->grp_proc_count);
+    // one more: of nobody calloc may give nothing
     data->peers.reset(static_cast<endpoint **>(std::calloc(size + 1, sizeof(endpoint *))));
     if (!data->peers) {
         delete data;

@@ -215,7 +215,7 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
 void engine::publish_inside() {
     if (board_.attached()) {
         board_.set_progress(application_waits() && 0 == reads_ ? layout::rank_waiting
-                                                                      : layout::rank_inside);
+                                                                : layout::rank_inside);
     }
 }
 
@@ -248,7 +248,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool fresh = false;   // and the thread may not know
     const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
-    const bool asked = asked_ = asked_ && !sends_.empty();
+    asked_ = asked_ && !sends_.empty();
+    const bool asked = asked_; // read again outside the gate it would be another thread's
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1

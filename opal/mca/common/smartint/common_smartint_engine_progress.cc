@@ -102,7 +102,10 @@ unsigned engine::pass(bool by_thread, bool copies) {
 
 unsigned engine::poll_ring() {
     unsigned n = 0;
-    for (; n < ring_batch; ++n) {
+    // Up to the end of a caller's blocking receive: what comes behind may be for his next one, and
+    // would be kept as unexpected.
+    caller_done_ = false;
+    for (; n < ring_batch && !caller_done_; ++n) {
         std::uint64_t word = 0;
         const std::byte *payload = nullptr;
         const auto r = ring_broken_ ? ring_consumer::result::empty : ring_.peek(word, payload);
@@ -129,12 +132,6 @@ unsigned engine::poll_ring() {
             dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
         }
         ring_.release();
-        // A caller's blocking receive is done: what comes behind may be for his next one, and
-        // would be kept as unexpected.
-        if (caller_done_) {
-            caller_done_ = false;
-            return n + 1;
-        }
     }
     return n;
 }

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 2;
+inline constexpr std::uint32_t version = 3;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -157,7 +157,7 @@ static_assert(sizeof(notice_entry) == 32);
 
 // Message ring of a rank: any local rank produces, the owner consumes (common_smartint_ring.h).
 struct alignas(line) ring_control {
-    shared<std::uint64_t> tail; // producers, compare-exchange
+    shared<std::uint64_t> tail; // producers, compare-exchange; the consumer of an empty ring too
     std::uint64_t pad1[7];
     shared<std::uint64_t> head; // consumer
     std::uint64_t pad2[7];

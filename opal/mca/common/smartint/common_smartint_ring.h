@@ -19,7 +19,6 @@
 // reserve; between reserve and commit there is only memory copying.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 
 #include "common_smartint_layout.h"
@@ -134,7 +133,6 @@ private:
 class ring_consumer {
 public:
     enum class result { empty, record, broken };
-    static constexpr std::uint64_t fetched = 8 * layout::line;
 
     void attach(layout::ring_control *control, std::byte *base, std::uint64_t capacity) {
         control_ = control;
@@ -162,7 +160,6 @@ public:
             }
             payload = base_ + at + sizeof(std::uint64_t);
             if (ring_word::pad_type != ring_word::type(word)) {
-                fetch(payload);
                 return result::record;
             }
             give_back(sizeof(word)); // of a pad nothing but its first word was written
@@ -179,15 +176,6 @@ public:
     void release() { give_back(size_); }
 
 private:
-    // The other lines come while the first is being looked into. Two come fast enough; beyond
-    // `fetched` the processor goes on by itself.
-    void fetch(const std::byte *payload) const {
-        for (std::uint64_t off = layout::line; size_ > 2 * layout::line && off < std::min(size_, fetched);
-             off += layout::line) {
-            __builtin_prefetch(payload + off);
-        }
-    }
-
     // Used to its end in turn, a ring passes through all of its cache lines, and each comes from the
     // second level cache or farther. So a consumer that has read everything takes what is left up to
     // the end for itself, as a producer takes room, and the next record stands at the beginning:
