@@ -97,7 +97,7 @@ if ! get_source; then
     fault_done
 fi
 
-# Files are no matter of a pml. Spawned jobs are apart: on one node they need the network.
+# Files are no matter of a pml. Spawned jobs are apart.
 without=(-e spawn -e dynproc -e test_io)
 ways=helper
 numbers="2 4"
@@ -111,7 +111,7 @@ for np in $numbers; do
         suite "mpi4py-$w-np$np" "$np" "$np" "${without[@]}"
     done
 done
-for w in ob1 both $([ "$LONG" = no ] || echo network); do
+for w in ob1 helper both $([ "$LONG" = no ] || echo network); do
     way "$w"
     suite "mpi4py-processes-$w-np2" processes 2 -i spawn -i dynproc
 done

@@ -98,7 +98,7 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     if (0 != engine::instance().settings().shared_memory) {
         list[(*count)++] = &the_component_state.shared.super;
     }
-    if (engine::instance().net().is_open()) {
+    if ("none" != engine::instance().settings().transport) { // opened later if it must be
         list[(*count)++] = &the_component_state.network.super;
     }
     return list;

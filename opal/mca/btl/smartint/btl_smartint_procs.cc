@@ -53,7 +53,13 @@ endpoint *reach_shared(const opal_process_name_t &name, const modex &m) {
     return engine::instance().add_shared(pack_name(name.jobid, name.vpid), m.slot);
 }
 
-endpoint *reach_network(const opal_process_name_t &name, const modex &m) {
+endpoint *reach_network(const opal_process_name_t &name, modex m) {
+    // Jobs inside one node open no network, until they meet another: both sides of a connect or
+    // spawn come here, each publishes its address before it asks for the other's.
+    if (name.jobid != OPAL_PROC_MY_NAME.jobid &&
+        (!glue_open_network() || (0 == m.address_bytes && !glue_late_address(name, &m)))) {
+        return nullptr;
+    }
     modex leader; // of the peer's node: it knows the helper there
     bool known = false;
     if (name.jobid == OPAL_PROC_MY_NAME.jobid && m.node != glue_modex().node) {
@@ -89,7 +95,9 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
         const opal_process_name_t name = procs[i]->proc_name;
         const bool self = 0 == opal_compare_proc(name, OPAL_PROC_MY_NAME);
         modex m;
-        if (self || procs[i]->proc_arch != opal_proc_local_get()->proc_arch ||
+        const bool pointless = !shared && name.jobid == OPAL_PROC_MY_NAME.jobid &&
+                               !e.net().is_open(); // nothing to look up
+        if (self || pointless || procs[i]->proc_arch != opal_proc_local_get()->proc_arch ||
             !read_modex(name, &m)) {
             continue;
         }

@@ -51,23 +51,33 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
     gate_.set_mode(me.threads                   ? gate::mode::locked
                    : strategy_->claims_often() ? gate::mode::fenced
                                                 : gate::mode::asymmetric);
-    if (with_network && "none" != p.transport) {
-        network_config cfg;
-        cfg.transport = p.transport;
-        cfg.device = p.device;
-        cfg.allow_write = rendezvous_kind::copy != rendezvous_ &&
-                          rendezvous_kind::read != rendezvous_;
-        const std::uint32_t wanted = p.network_eager_limit + wire::max_header + 64;
-        cfg.message_bytes = std::max(wanted, smallest_network_message);
-        if (int error = network_.open(cfg, network_message, this); 0 != error) {
-            const std::string value = p.transport + "/" + p.device;
-            tell(topic::no_transport, value.c_str(), network_.why().c_str());
+    if (with_network) {
+        if (int error = open_network(); 0 != error) {
             flush_reports();
             return error;
         }
     }
     started_ = true;
     return 0;
+}
+
+int engine::open_network() {
+    if (network_.is_open() || "none" == params_.transport) {
+        return 0;
+    }
+    network_config cfg;
+    cfg.transport = params_.transport;
+    cfg.device = params_.device;
+    cfg.allow_write =
+        rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
+    const std::uint32_t wanted = params_.network_eager_limit + wire::max_header + 64;
+    cfg.message_bytes = std::max(wanted, smallest_network_message);
+    const int error = network_.open(cfg, network_message, this);
+    if (0 != error) {
+        const std::string value = params_.transport + "/" + params_.device;
+        tell(topic::no_transport, value.c_str(), network_.why().c_str());
+    }
+    return error;
 }
 
 int engine::create_board(std::uint32_t slots, const char *second_directory) {

@@ -114,6 +114,9 @@ public:
     // ---- life (engine.cc); application thread, not under the gate
     // Parameters must have passed check_params. 0 or an errno; reported.
     int start(const params &p, const engine_identity &me, bool with_network);
+    // Under the gate: open the transport of an engine that was started without. 0, also when it
+    // is open or the parameters want none, or an errno; reported.
+    int open_network();
     // Create (leader) or map the node's board. 0, or an errno: the caller goes without
     // shared memory. slots: ranks of the job on this node.
     // second_directory: where to try if the one of the parameters will not do, or nullptr.
@@ -198,6 +201,7 @@ public:
         bool network = false; // transfers that need the network drained
         bool matched = false; // a request is matched and its message is not here yet
         bool copies = false;  // direct copies are open
+        int transport = -1;   // its descriptor; -1: none to sleep on
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
     };
     thread_view look(); // under the gate

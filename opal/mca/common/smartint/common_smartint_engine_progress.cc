@@ -188,6 +188,7 @@ engine::thread_view engine::look() {
     thread_view v;
     v.moved = bytes_moved_;
     v.matched = board_.attached() && board_.any_matched();
+    v.transport = network_.event_fd();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
         if (job->waiter_only || hand_over(*job)) {

@@ -19,7 +19,6 @@ extern "C" {
 #include "opal/mca/pmix/pmix.h"
 #include "opal/runtime/opal.h"
 #include "opal/util/output.h"
-#include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 }
 
@@ -31,6 +30,8 @@ namespace {
 
 constexpr const char *help_file = "help-common-smartint.txt";
 constexpr unsigned helper_wait_ms = 2000; // mpirun must not wait for a helper that hangs
+constexpr unsigned late_wait_ms = 20000;  // processes that connect are in the same call
+char late_key[] = "smartint.network";     // of the address of a network opened late
 
 struct variables {
 #define SMARTINT_STRING(name, def, level, help) const char *name = def;
@@ -194,6 +195,14 @@ int give_up(int error) {
 
 std::string helper_program(const params &p) {
     return p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
+}
+
+void note_address() {
+    modex &mine = state().mine;
+    const auto &address = engine::instance().net().address();
+    mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
+    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes,
+                mine.address);
 }
 
 void look_after_helpers() {
@@ -363,11 +372,7 @@ int glue_start(bool enable_threads) {
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
         lead(p, j);
     }
-    const auto &address = e.net().address();
-    s.mine.address_bytes =
-        static_cast<std::uint32_t>(std::min(address.size(), sizeof(s.mine.address)));
-    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), s.mine.address_bytes,
-                s.mine.address);
+    note_address();
     e.hooks().chores = look_after_helpers;
     s.started = true;
     flush_reports();
@@ -395,6 +400,43 @@ void glue_start_thread() {
 }
 
 const modex &glue_modex() { return state().mine; }
+
+bool glue_open_network() {
+    engine &e = engine::instance();
+    if (e.net().is_open()) {
+        return true;
+    }
+    if (0 != e.open_network() || !e.net().is_open()) {
+        return false;
+    }
+    note_address();
+    modex entry = state().mine; // as those who lead no node publish it: without board and helper
+    entry.helper_bytes = 0;
+    entry.board = segment_ticket{};
+    int rc = OPAL_SUCCESS;
+    OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, late_key, &entry, entry.published_bytes());
+    if (OPAL_SUCCESS == rc) {
+        rc = opal_pmix.commit();
+    }
+    return OPAL_SUCCESS == rc;
+}
+
+bool glue_late_address(const opal_process_name_t &name, modex *out) {
+    for (unsigned waited = 0; waited < late_wait_ms; ++waited) {
+        opal_process_name_t who = name;
+        std::uint8_t *data = nullptr;
+        std::size_t bytes = 0;
+        int rc = OPAL_SUCCESS;
+        OPAL_MODEX_RECV_STRING(rc, late_key, &who, &data, &bytes);
+        if (OPAL_SUCCESS == rc && nullptr != data) {
+            const bool ok = out->read(data, bytes) && 0 != out->address_bytes;
+            std::free(data);
+            return ok;
+        }
+        usleep(1000);
+    }
+    return false;
+}
 
 std::size_t modex::published_bytes() const {
     const bool leads = 0 != helper_bytes || 0 != board.slots;

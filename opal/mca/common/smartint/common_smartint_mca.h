@@ -10,6 +10,7 @@
 extern "C" {
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/mca.h"
+#include "opal/util/proc.h"
 }
 
 #include "common_smartint_engine.h"
@@ -55,6 +56,12 @@ struct modex {
     bool read(const void *data, std::size_t bytes);
 };
 const modex &glue_modex();
+
+// A process of another job was met, and only the network leads there: open this one's if it is
+// not, under the gate, and publish its address. False: there is no network; reported.
+bool glue_open_network();
+// The address that such a process publishes in its turn, waited for, into out. False: none came.
+bool glue_late_address(const opal_process_name_t &name, modex *out);
 
 inline std::uint64_t pack_name(std::uint32_t job, std::uint32_t process) {
     return static_cast<std::uint64_t>(job) << 32 | process;

@@ -150,8 +150,8 @@ private:
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         waited_us_ += view.matched ? wait : 0;
         t.set_timer(wait);
-        if (e.net().is_open() && (view.matched || quiet_ > 1)) {
-            t.watch_transport();
+        if (view.matched || quiet_ > 1) {
+            t.watch_transport(view.transport);
         }
     }
 

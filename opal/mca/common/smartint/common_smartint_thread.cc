@@ -111,8 +111,7 @@ interrupt_thread::causes interrupt_thread::sleep() {
     return c;
 }
 
-void interrupt_thread::watch_transport() {
-    const int fd = engine_.net().event_fd();
+void interrupt_thread::watch_transport(int fd) {
     if (fd < 0) {
         return;
     }
@@ -121,17 +120,17 @@ void interrupt_thread::watch_transport() {
     epoll_event e{};
     e.events = EPOLLIN | EPOLLONESHOT;
     e.data.u64 = tag_transport;
-    if (0 == epoll_ctl(epoll_, transport_added_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e)) {
-        transport_added_ = true;
+    if (0 == epoll_ctl(epoll_, fd == transport_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e)) {
+        transport_ = fd;
     }
 }
 
 void interrupt_thread::ignore_transport() {
-    if (transport_added_) {
+    if (transport_ >= 0) {
         epoll_event e{};
         e.events = 0;
         e.data.u64 = tag_transport;
-        epoll_ctl(epoll_, EPOLL_CTL_MOD, engine_.net().event_fd(), &e);
+        epoll_ctl(epoll_, EPOLL_CTL_MOD, transport_, &e);
     }
 }
 

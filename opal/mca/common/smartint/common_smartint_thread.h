@@ -33,7 +33,9 @@ public:
         bool transport = false;
     };
     causes sleep();
-    void watch_transport(); // one shot
+    // One shot. fd: of the transport, as the engine told it under the gate: a job may open its
+    // network while the thread runs, once. -1: there is none.
+    void watch_transport(int fd);
     void ignore_transport();
     void set_timer(std::uint32_t microseconds); // one shot, 0 stops it
 
@@ -43,7 +45,7 @@ private:
     std::atomic<bool> stop_{false};
     int epoll_ = -1;
     int timer_ = -1;
-    bool transport_added_ = false;
+    int transport_ = -1; // in the set
 };
 
 } // namespace smartint
