@@ -83,6 +83,17 @@ unannounced() {
 }
 counted receiver-computes-no-helper recv 1048576 90 unannounced "${S[@]}" --mca smartint_helpers 0
 
+# By the transport's own events: no helper, no notice.
+interrupted() {
+    [ "$(arrived)" -ge $NEARLY ] || complain "$(arrived) of $REPEATS had arrived"
+    expect_counter 0 notices_relayed == 0
+    expect_counter 1 thread_matches '>=' $NEARLY
+    expect_counter 1 wakes_match == 0
+    expect_counter 1 wakes_transport '>=' $NEARLY
+}
+counted receiver-computes-interrupt recv 1048576 250 interrupted "${S[@]}" --mca smartint_progress interrupt
+counted sender-computes-interrupt send 1048576 250 sender_overlapped "${S[@]}" --mca smartint_progress interrupt
+
 polled() { [ "$(arrived)" -ge $NEARLY ] || complain "$(arrived) of $REPEATS had arrived"; }
 counted receiver-computes-poll recv 1048576 250 polled "${S[@]}" --mca smartint_progress poll
 

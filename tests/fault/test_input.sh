@@ -27,8 +27,8 @@ expect_only_ours() {
     [ -z "$other" ] || complain "a second message: $other"
 }
 
-refused progress-unknown progress fast 'none, poll or helper'
-refused progress-empty progress '' 'none, poll or helper'
+refused progress-unknown progress fast 'none, poll, interrupt or helper'
+refused progress-empty progress '' 'none, poll, interrupt or helper'
 refused rendezvous-unknown rendezvous push 'auto, read, write or copy'
 refused network-unknown network sometimes 'auto or always'
 refused cores-malformed cores 0,,1 'list'
@@ -83,7 +83,7 @@ refused_btl() {      # refused_btl NAME PARAMETER VALUE REMEDY-REGEX
     done
 }
 program sizes
-refused_btl progress-unknown progress fast 'none, poll or helper'
+refused_btl progress-unknown progress fast 'none, poll, interrupt or helper'
 refused_btl ring-odd ring_bytes 100000 'power of two'
 refused_btl eager-limit-large eager_limit 99999999 '16777216'
 program self
@@ -96,7 +96,7 @@ for rank in 0 1; do
     [ $rank -eq 0 ] && first=("${bad[@]}") second=("${good[@]}") || first=("${good[@]}") second=("${bad[@]}")
     run_job "bad-on-rank-$rank" 60 -np 1 --mca pml smartint "${first[@]}" "$PROGRAM" : -np 1 "${second[@]}" "$PROGRAM"
     expect_end
-    expect_message "$TITLE" "Host: +$HOST" 'Parameter: +smartint_progress = fast' 'Remedy: +.*none, poll or helper'
+    expect_message "$TITLE" "Host: +$HOST" 'Parameter: +smartint_progress = fast' 'Remedy: +.*none, poll, interrupt or helper'
     expect_only_ours
     verdict
 done

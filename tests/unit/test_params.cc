@@ -79,7 +79,7 @@ TEST(parameters, words_nobody_knows_are_refused_with_the_known_ones) {
     }
     params p;
     p.progress = "x";
-    EXPECT_NE(std::string::npos, check(p).remedy.find("none, poll or helper"));
+    EXPECT_NE(std::string::npos, check(p).remedy.find("none, poll, interrupt or helper"));
 }
 
 TEST(parameters, transports_and_directories_that_cannot_be_are_refused) {

@@ -11,7 +11,8 @@ TEST(strategies, each_kind_has_its_name) {
     EXPECT_STREQ("none", make_strategy(strategy_kind::none)->name());
     EXPECT_STREQ("poll", make_strategy(strategy_kind::poll)->name());
     EXPECT_STREQ("helper", make_strategy(strategy_kind::helper)->name());
-    for (const char *name : {"none", "poll", "helper"}) {
+    EXPECT_STREQ("interrupt", make_strategy(strategy_kind::interrupt)->name());
+    for (const char *name : {"none", "poll", "interrupt", "helper"}) {
         strategy_kind k{};
         ASSERT_TRUE(parse_strategy(name, &k));
         EXPECT_STREQ(name, make_strategy(k)->name());
@@ -38,8 +39,11 @@ TEST(strategies, poll_has_a_thread_that_needs_no_call) {
     }
 }
 
-TEST(strategies, helper_calls_its_thread_for_a_match_and_for_transfers_it_does_not_know_of) {
-    const auto s = make_helper();
+class sleeping : public ::testing::TestWithParam<strategy_kind> {};
+
+TEST_P(sleeping, calls_its_thread_for_a_match_and_for_work_it_does_not_know_of) {
+    const auto s = make_strategy(GetParam());
+    EXPECT_EQ(strategy_kind::interrupt == GetParam(), s->listens());
     EXPECT_TRUE(s->needs_thread());
     EXPECT_TRUE(s->arm());
     EXPECT_FALSE(s->claims_often());
@@ -50,6 +54,9 @@ TEST(strategies, helper_calls_its_thread_for_a_match_and_for_transfers_it_does_n
         }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(strategies, sleeping,
+                         ::testing::Values(strategy_kind::helper, strategy_kind::interrupt));
 
 } // namespace
 } // namespace smartint

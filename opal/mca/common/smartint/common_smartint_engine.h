@@ -201,6 +201,7 @@ public:
         bool network = false; // transfers that need the network drained
         bool matched = false; // a request is matched and its message is not here yet
         bool copies = false;  // direct copies are open
+        bool listens = false; // something is under way, and the strategy sleeps on the transport
         int transport = -1;   // its descriptor; -1: none to sleep on
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
     };

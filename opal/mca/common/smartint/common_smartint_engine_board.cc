@@ -16,10 +16,14 @@
 namespace smartint {
 
 bool engine::can_arm() const {
-    return static_cast<bool>(thread_) && board_.attached() && strategy_->arm();
+    return static_cast<bool>(thread_) && strategy_->arm() &&
+           (board_.attached() || strategy_->listens());
 }
 
 void engine::arm_request(const key_pattern &p, int *index) {
+    if (!board_.attached()) {
+        return; // the transport's events alone
+    }
     stats_.add(stat::requests_armed);
     bool matched = false;
     // The last entry is kept for a request that catches all of a kind.
@@ -246,7 +250,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
-    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
+    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_ ||
+                           (strategy_->listens() && network_.is_open());
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();
     const bool asked = asked_; // read again outside the gate it would be another thread's

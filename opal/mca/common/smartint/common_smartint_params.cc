@@ -14,6 +14,8 @@ bool parse_strategy(const std::string &s, strategy_kind *out) {
         *out = strategy_kind::none;
     } else if ("poll" == s) {
         *out = strategy_kind::poll;
+    } else if ("interrupt" == s) {
+        *out = strategy_kind::interrupt;
     } else if ("helper" == s) {
         *out = strategy_kind::helper;
     } else {
@@ -118,7 +120,7 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
     if (!parse_strategy(p.progress, &s)) {
         *name = "progress";
         *value = p.progress;
-        *remedy = "use none, poll or helper";
+        *remedy = "use none, poll, interrupt or helper";
         return false;
     }
     if (!parse_rendezvous(p.rendezvous, &r)) {

@@ -19,7 +19,7 @@ struct params {
 #undef SMARTINT_NUMBER
 };
 
-enum class strategy_kind { none, poll, helper };
+enum class strategy_kind { none, poll, interrupt, helper };
 enum class rendezvous_kind { automatic, read, write, copy };
 
 // Check ranges and words. On failure *name and *remedy (static or inside p's lifetime) tell

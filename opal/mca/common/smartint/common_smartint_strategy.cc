@@ -10,6 +10,8 @@ std::unique_ptr<strategy> make_strategy(strategy_kind k) {
         return make_none();
     case strategy_kind::poll:
         return make_poll();
+    case strategy_kind::interrupt:
+        return make_interrupt();
     case strategy_kind::helper:
         break;
     }

@@ -23,6 +23,8 @@ public:
     virtual bool claims_often() const { return false; }
     // Post an interrupt request for an operation that waits?
     virtual bool arm() const = 0;
+    // Does the thread sleep on the transport's descriptor while anything is under way?
+    virtual bool listens() const { return false; }
     // The application leaves with something outstanding. matched: a request was matched just
     // now; work: something the thread can move on; parked: it sleeps and knows of nothing.
     // True: wake it.
@@ -34,6 +36,7 @@ public:
 std::unique_ptr<strategy> make_none();
 std::unique_ptr<strategy> make_poll();
 std::unique_ptr<strategy> make_helper();
+std::unique_ptr<strategy> make_interrupt();
 std::unique_ptr<strategy> make_strategy(strategy_kind k);
 
 } // namespace smartint

@@ -6,9 +6,9 @@
 // under the gate, copies outside it, and, while transfers are under way, drains the network
 // by a paced timer rather than at every packet. It goes back to sleep when nothing is left
 // or when the application is in the engine, which then rings when it leaves.
-#include <algorithm>
+#include "common_smartint_strategy_helper.h"
 
-#include "common_smartint_thread.h"
+#include <algorithm>
 
 namespace smartint {
 namespace {
@@ -19,163 +19,159 @@ constexpr std::uint32_t locked_retry_us = 50;
 constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
 constexpr std::uint64_t bytes_per_look = 65536;
 
-class helper final : public strategy {
-public:
-    const char *name() const override { return "helper"; }
-    bool needs_thread() const override { return true; }
-    bool arm() const override { return true; }
+} // namespace
 
-    bool leave(bool matched, bool work, bool parked) const override {
-        return matched || (work && parked);
+void helper_strategy::run(interrupt_thread &t) {
+    t.the_engine().note_parked(true);
+    while (!t.stop_requested()) {
+        const auto causes = t.sleep();
+        if (t.stop_requested()) {
+            break;
+        }
+        serve(t, causes);
     }
+}
 
-    void run(interrupt_thread &t) override {
-        t.the_engine().note_parked(true);
-        while (!t.stop_requested()) {
-            const auto causes = t.sleep();
-            if (t.stop_requested()) {
-                break;
+void helper_strategy::count(engine &e, const interrupt_thread::causes &c, bool woken) {
+    stats &s = e.counters();
+    if (0 != c.rings) {
+        s.add(woken ? stat::wakes_match : stat::wakes_self);
+    }
+    if (c.transport) {
+        s.add(stat::wakes_transport);
+    }
+    if (c.timer) {
+        s.add(stat::wakes_timer);
+    }
+}
+
+// The application is in the engine and makes the progress itself: sleep until it leaves.
+// True: it is really in; false: try again.
+bool helper_strategy::park_behind_application(interrupt_thread &t) {
+    engine &e = t.the_engine();
+    if (gate::mode::locked == e.the_gate().current_mode()) {
+        t.set_timer(locked_retry_us); // some thread has the mutex for a moment
+        return true;
+    }
+    t.set_timer(0);
+    t.ignore_transport();
+    e.note_parked(true);
+    if (e.the_gate().application_inside()) {
+        return true;
+    }
+    e.note_parked(false);
+    return false;
+}
+
+void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes &causes) {
+    engine &e = t.the_engine();
+    // Rung by others too, or by this rank alone?
+    const std::uint64_t own = e.take_self_rings(causes.rings);
+    const bool woken = causes.rings > own;
+    count(e, causes, woken);
+    unsigned events = 0;
+    bool waited_for_copies = false;
+    engine::thread_view view;
+    while (!t.stop_requested()) {
+        if (!e.the_gate().claim()) {
+            if (!park_behind_application(t)) {
+                continue;
             }
-            serve(t, causes);
-        }
-    }
-
-private:
-    void count(engine &e, const interrupt_thread::causes &c, bool woken) {
-        stats &s = e.counters();
-        if (0 != c.rings) {
-            s.add(woken ? stat::wakes_match : stat::wakes_self);
-        }
-        if (c.transport) {
-            s.add(stat::wakes_transport);
-        }
-        if (c.timer) {
-            s.add(stat::wakes_timer);
-        }
-    }
-
-    // The application is in the engine and makes the progress itself: sleep until it leaves.
-    // True: it is really in; false: try again.
-    bool park_behind_application(interrupt_thread &t) {
-        engine &e = t.the_engine();
-        if (gate::mode::locked == e.the_gate().current_mode()) {
-            t.set_timer(locked_retry_us); // some thread has the mutex for a moment
-            return true;
-        }
-        t.set_timer(0);
-        t.ignore_transport();
-        e.note_parked(true);
-        if (e.the_gate().application_inside()) {
-            return true;
+            if (0 != causes.rings && 0 == events) {
+                e.counters().add(stat::wakes_busy);
+            }
+            return;
         }
         e.note_parked(false);
+        e.thread_begins();
+        events += e.pass(true);
+        view = e.look();
+        if (view.matched && waited_us_ >= patience_us) {
+            e.counters().add(stat::wakes_futile);
+            waited_us_ = 0;
+            view.matched = e.give_up_matches();
+        }
+        // A transport that tells by events must be made to, and refuses while there are some.
+        const bool more = !view.copies && on_descriptor(view, events) && !e.net().arm();
+        const bool idle = !view.matched && !view.network && !view.copies && !view.listens;
+        if (idle) {
+            e.note_parked(true); // before the gate opens: whoever leaves later rings
+        }
+        e.thread_ends();
+        e.the_gate().release();
+        if (!view.copies) {
+            if (more || e.wanted_again()) {
+                continue;
+            }
+            break;
+        }
+        waited_for_copies = true;
+        if (e.work_on_copies()) {
+            ++events;
+        } else if (e.the_gate().application_inside()) {
+            continue; // parks at the claim
+        }
+    }
+    if (woken && 0 == events && !view.matched && !waited_for_copies) {
+        e.counters().add(stat::wakes_futile);
+    }
+    sleep_how(t, view, events);
+}
+
+// Will sleep_how() have the thread sleep on the transport's descriptor?
+bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned events) const {
+    if (view.transport < 0) {
         return false;
     }
-
-    void serve(interrupt_thread &t, const interrupt_thread::causes &causes) {
-        engine &e = t.the_engine();
-        // Rung by others too, or by this rank alone?
-        const std::uint64_t own = e.take_self_rings(causes.rings);
-        const bool woken = causes.rings > own;
-        count(e, causes, woken);
-        unsigned events = 0;
-        bool waited_for_copies = false;
-        engine::thread_view view;
-        for (;;) {
-            if (!e.the_gate().claim()) {
-                if (!park_behind_application(t)) {
-                    continue;
-                }
-                if (0 != causes.rings && 0 == events) {
-                    e.counters().add(stat::wakes_busy);
-                }
-                return;
-            }
-            e.note_parked(false);
-            e.thread_begins();
-            events += e.pass(true);
-            view = e.look();
-            if (view.matched && waited_us_ >= patience_us) {
-                e.counters().add(stat::wakes_futile);
-                waited_us_ = 0;
-                view.matched = e.give_up_matches();
-            }
-            const bool idle = !view.matched && !view.network && !view.copies;
-            if (idle) {
-                e.note_parked(true); // before the gate opens: whoever leaves later rings
-            }
-            e.thread_ends();
-            e.the_gate().release();
-            if (!view.copies) {
-                if (e.wanted_again()) {
-                    continue;
-                }
-                break;
-            }
-            waited_for_copies = true;
-            if (e.work_on_copies()) {
-                ++events;
-            } else if (e.the_gate().application_inside()) {
-                continue; // parks at the claim
-            }
-        }
-        if (woken && 0 == events && !view.matched && !waited_for_copies) {
-            e.counters().add(stat::wakes_futile);
-        }
-        sleep_how(t, view, events);
+    if (view.matched || view.network) {
+        return 0 == events && (view.matched || quiet_ > 0);
     }
+    return view.listens;
+}
 
-    void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events) {
-        engine &e = t.the_engine();
-        const std::uint64_t moved = view.moved - moved_before_;
-        moved_before_ = view.moved;
-        if (!view.matched && !view.network) {
-            waited_us_ = 0;
-            quiet_ = 0;
-            t.set_timer(0);
-            t.ignore_transport();
-            return;
-        }
-        if (0 != events) {
-            quiet_ = 0;
-            waited_us_ = 0;
-            adapt(moved, e.settings().pace_us);
-            t.ignore_transport();
-            t.set_timer(pace_us_);
-            return;
-        }
+void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view,
+                                unsigned events) {
+    engine &e = t.the_engine();
+    const std::uint64_t moved = view.moved - moved_before_;
+    moved_before_ = view.moved;
+    const bool watch = on_descriptor(view, events);
+    if (!view.matched && !view.network) {
+        waited_us_ = 0;
+        quiet_ = 0;
+        t.set_timer(0);
+    } else if (0 != events) {
+        quiet_ = 0;
+        waited_us_ = 0;
+        adapt(moved, e.settings().pace_us);
+        t.set_timer(pace_us_);
+    } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
         ++quiet_;
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         waited_us_ += view.matched ? wait : 0;
         t.set_timer(wait);
-        if (view.matched || quiet_ > 1) {
-            t.watch_transport(view.transport);
-        }
     }
-
-    // So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
-    // look costs the application two switches and what it has in its caches.
-    void adapt(std::uint64_t moved, std::uint32_t fastest_us) {
-        // A socket's buffer may hold little more than that, so more than a quarter above it
-        // already means that the sender waits for us.
-        if (moved < bytes_per_look / 2) {
-            pace_us_ = std::min(pace_us_ + pace_us_ / 2, slowest_us);
-        } else if (moved > bytes_per_look / 4 * 5) {
-            pace_us_ /= 2;
-        }
-        pace_us_ = std::max(pace_us_, fastest_us);
+    if (watch) {
+        t.watch_transport(view.transport);
+    } else if (0 != events || (!view.matched && !view.network)) {
+        t.ignore_transport();
     }
+}
 
-    std::uint64_t moved_before_ = 0;
-    std::uint32_t pace_us_ = 200;
-    std::uint32_t quiet_ = 0;     // passes in a row without an event
-    std::uint32_t waited_us_ = 0; // for a message whose notice came first
-};
+// So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
+// look costs the application two switches and what it has in its caches.
+void helper_strategy::adapt(std::uint64_t moved, std::uint32_t fastest_us) {
+    // A socket's buffer may hold little more than that, so more than a quarter above it
+    // already means that the sender waits for us.
+    if (moved < bytes_per_look / 2) {
+        pace_us_ = std::min(pace_us_ + pace_us_ / 2, slowest_us);
+    } else if (moved > bytes_per_look / 4 * 5) {
+        pace_us_ /= 2;
+    }
+    pace_us_ = std::max(pace_us_, fastest_us);
+}
 
-} // namespace
-
-std::unique_ptr<strategy> make_helper() { return std::make_unique<helper>(); }
+std::unique_ptr<strategy> make_helper() { return std::make_unique<helper_strategy>(); }
 
 } // namespace smartint

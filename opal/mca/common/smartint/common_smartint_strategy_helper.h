@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The strategies whose thread sleeps until there is something to do: helper, and interrupt
+// (common_smartint_strategy_interrupt.cc), which differs in what it sleeps on.
+#pragma once
+
+#include "common_smartint_thread.h"
+
+namespace smartint {
+
+class helper_strategy : public strategy {
+public:
+    const char *name() const override { return "helper"; }
+    bool needs_thread() const override { return true; }
+    bool arm() const override { return true; }
+    bool leave(bool matched, bool work, bool parked) const override {
+        return matched || (work && parked);
+    }
+    void run(interrupt_thread &t) override;
+
+private:
+    void count(engine &e, const interrupt_thread::causes &c, bool woken);
+    bool park_behind_application(interrupt_thread &t);
+    void serve(interrupt_thread &t, const interrupt_thread::causes &causes);
+    bool on_descriptor(const engine::thread_view &view, unsigned events) const;
+    void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events);
+    void adapt(std::uint64_t moved, std::uint32_t fastest_us);
+
+    std::uint64_t moved_before_ = 0;
+    std::uint32_t pace_us_ = 200;
+    std::uint32_t quiet_ = 0;     // passes in a row without an event
+    std::uint32_t waited_us_ = 0; // for a message whose notice came first
+};
+
+} // namespace smartint
