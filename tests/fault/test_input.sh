@@ -62,14 +62,14 @@ no_transport() {      # no_transport NAME TRANSPORT DEVICE
     expect_only_ours
     verdict
 }
-refused transport-unknown transport rocket 'tcp, ud or none'
+refused transport-unknown transport rocket 'tcp, rc, ud or none'
 no_transport device-unknown tcp nosuch0
 if ucx_info -d 2>/dev/null | grep -q 'Transport: ud_verbs'; then
     skip "$LABEL/transport-ud" "UCX has ud here"
 else
     no_transport transport-ud ud any
 fi
-refused transport-mm transport posix 'tcp, ud or none'
+refused transport-mm transport posix 'tcp, rc, ud or none'
 
 # ---- under ob1 the BTL stays away, and the job goes on over what else the user named, or ends
 

@@ -69,6 +69,8 @@ victim::victim(input &in) {
     p.rendezvous = ways[how >> 1 & 3];
     const bool with_network = 0 != (how & 8);
     the_system().can_write = 0 != (how & 16);
+    the_system().can_read = 0 != (how & 32);
+    the_system().registers = 0 != (how & 64);
     the_system().answers.resize(how >> 5);
     in.take_into(the_system().answers.data(), the_system().answers.size());
     e.hooks().receive_done = receive_done;

@@ -23,6 +23,7 @@ struct network::impl {
 namespace {
 
 constexpr std::size_t address_bytes = 24;
+constexpr std::uint32_t key_bytes = 9;
 
 // What an uninitialised or freed byte, or one too far, would be noticed at.
 void read_all(const void *data, std::size_t bytes) {
@@ -63,7 +64,10 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     impl_ = new impl{h, arg, 0};
     address_.assign(address_bytes, std::byte{7});
     caps_.write = cfg.allow_write && fuzz::the_system().can_write;
+    caps_.read = cfg.allow_read && fuzz::the_system().can_read;
+    caps_.registers = fuzz::the_system().registers;
     caps_.max_message = 4096;
+    caps_.max_read = 8192;
     caps_.max_in_place = 2048;
     caps_.max_write = 8192;
     return 0;
@@ -120,13 +124,55 @@ network::result network::send_in_place(void *connection, std::uint64_t, const vo
     return begun(c, queued);
 }
 
-network::result network::write(void *connection, const std::byte *local, std::uint64_t bytes,
-                               std::uint64_t, network_completion *c, bool *queued) {
+network::result network::write(void *connection, const std::byte *local, const network_memory *m,
+                               std::uint64_t bytes, std::uint64_t, const network_key *k,
+                               network_completion *c, bool *queued) {
     read_all(connection, 1);
     MUST_HOLD(bytes <= caps_.max_write);
+    MUST_HOLD(!caps_.registers || (nullptr != m->handle && k->valid));
     read_all(local, bytes);
     return begun(c, queued);
 }
+
+network::result network::read(void *connection, std::byte *local, const network_memory *m,
+                              std::uint64_t bytes, std::uint64_t, const network_key *k,
+                              network_completion *c, bool *queued) {
+    read_all(connection, 1);
+    MUST_HOLD(bytes <= caps_.max_read);
+    MUST_HOLD(!caps_.registers || (nullptr != m->handle && k->valid));
+    std::memset(local, 7, bytes);
+    return begun(c, queued);
+}
+
+bool network::connecting(const void *) const { return 3 == fuzz::the_system().answer(); }
+
+// A leak finds who does not unpin: the handle is memory.
+bool network::pin(const void *address, std::uint64_t bytes, network_memory *out) {
+    read_all(address, bytes);
+    if (3 == fuzz::the_system().answer()) {
+        return false;
+    }
+    MUST_HOLD(nullptr == out->handle);
+    out->handle = new char;
+    out->key_bytes = key_bytes;
+    std::memset(out->key, 9, key_bytes);
+    return true;
+}
+
+void network::unpin(network_memory *m) {
+    delete static_cast<char *>(m->handle);
+    m->handle = nullptr;
+    m->key_bytes = 0;
+}
+
+bool network::unpack(const std::byte *key, std::uint32_t bytes, network_key *out) {
+    read_all(key, bytes);
+    MUST_HOLD(!out->valid);
+    out->valid = key_bytes == bytes;
+    return out->valid;
+}
+
+void network::release(network_key *k) { k->valid = false; }
 
 unsigned network::progress() {
     auto &s = fuzz::the_system();

@@ -23,6 +23,8 @@ struct system_state {
     std::vector<std::uint8_t> answers;
     std::size_t next_answer = 0;
     bool can_write = false; // the transport writes into remote memory
+    bool can_read = false;  // and reads from there
+    bool registers = false; // both with keys only
     std::deque<std::vector<std::byte>> inbox; // messages that progress() hands over
     std::deque<std::pair<network_completion *, bool>> writes; // to be completed, and how
     std::vector<void *> lost;

@@ -25,8 +25,9 @@ struct station {
         static_cast<station *>(self)->got.emplace_back(m, m + bytes);
     }
     int open(std::uint32_t message_bytes = 0, const char *transport = "tcp",
-             const char *device = "lo") {
+             const char *device = "lo", bool by_endpoint = false) {
         network_config cfg;
+        cfg.by_endpoint = by_endpoint;
         cfg.transport = transport;
         cfg.device = device;
         cfg.message_bytes = message_bytes;
@@ -48,10 +49,11 @@ message pattern(std::size_t bytes, std::uint64_t seed) {
     return m;
 }
 
-struct networks : testing::Test {
+// By the peer's interface, or joined endpoint to endpoint.
+struct networks : testing::TestWithParam<bool> {
     void SetUp() override {
-        ASSERT_EQ(0, a.open(size)) << a.net.why();
-        ASSERT_EQ(0, b.open(size)) << b.net.why();
+        ASSERT_EQ(0, a.open(size, "tcp", "lo", GetParam())) << a.net.why();
+        ASSERT_EQ(0, b.open(size, "tcp", "lo", GetParam())) << b.net.why();
         to_b = a.net.connect(b.net.address().data(), b.net.address().size());
         to_a = b.net.connect(a.net.address().data(), a.net.address().size());
         ASSERT_NE(nullptr, to_b);
@@ -95,7 +97,7 @@ struct networks : testing::Test {
     void *to_a = nullptr;
 };
 
-TEST_F(networks, messages_of_all_sizes_arrive_whole_in_both_directions) {
+TEST_P(networks, messages_of_all_sizes_arrive_whole_in_both_directions) {
     ASSERT_GE(a.net.caps().max_message, size - 64);
     const std::size_t most = a.net.caps().max_message - 8 - 12;
     for (std::size_t bytes = 0; bytes <= most; bytes = bytes < 200 ? bytes + 1 : bytes * 5 / 4 + 13) {
@@ -111,7 +113,7 @@ TEST_F(networks, messages_of_all_sizes_arrive_whole_in_both_directions) {
     expect(b, expected(1, pattern(12, 5), payload));
 }
 
-TEST_F(networks, many_messages_keep_their_order) {
+TEST_P(networks, many_messages_keep_their_order) {
     constexpr std::uint64_t many = 3000;
     std::uint64_t next = 0;
     for (std::uint64_t i = 0; i < many; ++i) {
@@ -137,7 +139,7 @@ struct done_flag {
     }
 };
 
-TEST_F(networks, a_payload_is_sent_from_where_it_is) {
+TEST_P(networks, a_payload_is_sent_from_where_it_is) {
     const std::uint32_t most = a.net.caps().max_in_place;
     ASSERT_GT(most, 0U) << "tcp offers it";
     // the header and the word count as well
@@ -169,7 +171,7 @@ TEST_F(networks, a_payload_is_sent_from_where_it_is) {
     }
 }
 
-TEST_F(networks, in_place_a_header_that_is_too_long_is_refused) {
+TEST_P(networks, in_place_a_header_that_is_too_long_is_refused) {
     const message header(100);
     const message payload(10);
     network_completion c;
@@ -178,14 +180,14 @@ TEST_F(networks, in_place_a_header_that_is_too_long_is_refused) {
               a.net.send_in_place(to_b, 1, header.data(), 100, payload.data(), 10, &c, &queued));
 }
 
-TEST_F(networks, malformed_addresses_are_refused) {
+TEST_P(networks, malformed_addresses_are_refused) {
     const auto &good = b.net.address();
     EXPECT_EQ(nullptr, a.net.connect(nullptr, 0));
     for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
         const message cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes));
         EXPECT_EQ(nullptr, a.net.connect(cut.data(), cut.size())) << bytes;
     }
-    for (std::size_t field = 0; field < 4; ++field) {
+    for (std::size_t field = 0; field < 6; ++field) {
         for (int delta : {1, 7, 128, 255}) {
             message wrong = good;
             wrong[field] = std::byte(static_cast<int>(wrong[field]) + delta);
@@ -194,11 +196,11 @@ TEST_F(networks, malformed_addresses_are_refused) {
     }
 }
 
-TEST_F(networks, random_addresses_of_the_right_shape_never_crash_it) {
+TEST_P(networks, random_addresses_of_the_right_shape_never_crash_it) {
     test::generator g(5);
     for (int i = 0; i < 200; ++i) {
         message wrong = b.net.address();
-        for (std::size_t k = 4; k < wrong.size(); ++k) {
+        for (std::size_t k = 6; k < wrong.size(); ++k) {
             wrong[k] = std::byte(g.below(256));
         }
         // the bytes after the head are the transport's own: it may refuse them now or when used
@@ -208,7 +210,7 @@ TEST_F(networks, random_addresses_of_the_right_shape_never_crash_it) {
     expect(b, expected(3, {}, pattern(10, 1)));
 }
 
-TEST_F(networks, a_sleeper_is_woken_by_its_descriptor) {
+TEST_P(networks, a_sleeper_is_woken_by_its_descriptor) {
     ASSERT_TRUE(b.net.caps().event_fd) << "tcp has one";
     send(a, to_b, 1, {}, pattern(10, 1)); // connects
     expect(b, expected(1, {}, pattern(10, 1)));
@@ -228,6 +230,52 @@ TEST_F(networks, a_sleeper_is_woken_by_its_descriptor) {
     });
     EXPECT_TRUE(there);
     expect(b, expected(2, {}, {}));
+}
+
+INSTANTIATE_TEST_SUITE_P(tcp, networks, testing::Bool(), [](const auto &i) {
+    return i.param ? "endpoint_to_endpoint" : "to_the_interface";
+});
+
+struct joined : networks {};
+
+TEST_P(joined, who_was_connected_to_takes_that_connection_and_asks_nobody) {
+    EXPECT_TRUE(a.net.connecting(to_b)) << "the peer has not been asked yet";
+    EXPECT_EQ(network::result::again, a.net.send(to_b, 1, "", 0, nullptr, 0));
+    // both asked: two connections; each side's third is new, and the other's third is that one
+    test::wait_until("both are joined", [&] {
+        turn();
+        return !a.net.connecting(to_b) && !b.net.connecting(to_a);
+    });
+    void *asked = a.net.connect(b.net.address().data(), b.net.address().size());
+    ASSERT_NE(nullptr, asked);
+    EXPECT_FALSE(a.net.connecting(asked)) << "b's first";
+    void *fresh = a.net.connect(b.net.address().data(), b.net.address().size());
+    ASSERT_NE(nullptr, fresh);
+    EXPECT_TRUE(a.net.connecting(fresh));
+    send(a, asked, 5, pattern(12, 1), pattern(100, 2));
+    expect(b, expected(5, pattern(12, 1), pattern(100, 2)));
+    send(a, fresh, 6, pattern(12, 3), pattern(100, 4));
+    expect(b, expected(6, pattern(12, 3), pattern(100, 4)));
+    a.net.disconnect(asked);
+    a.net.disconnect(fresh);
+}
+
+TEST_P(joined, a_connection_can_be_given_up_before_the_peer_answers) {
+    void *c = a.net.connect(b.net.address().data(), b.net.address().size());
+    ASSERT_NE(nullptr, c);
+    a.net.disconnect(c);
+    send(a, to_b, 5, pattern(12, 1), pattern(100, 2));
+    expect(b, expected(5, pattern(12, 1), pattern(100, 2)));
+}
+
+INSTANTIATE_TEST_SUITE_P(tcp, joined, testing::Values(true));
+
+TEST(network_openings, one_that_joins_does_not_talk_to_one_that_does_not) {
+    station s, t;
+    ASSERT_EQ(0, s.open(0, "tcp", "lo", false));
+    ASSERT_EQ(0, t.open(0, "tcp", "lo", true));
+    EXPECT_EQ(nullptr, s.net.connect(t.net.address().data(), t.net.address().size()));
+    EXPECT_EQ(nullptr, t.net.connect(s.net.address().data(), s.net.address().size()));
 }
 
 TEST(network_openings, a_transport_nobody_has_is_refused_with_what_there_is) {

@@ -83,13 +83,13 @@ TEST(parameters, words_nobody_knows_are_refused_with_the_known_ones) {
 }
 
 TEST(parameters, transports_and_directories_that_cannot_be_are_refused) {
-    for (const char *bad : {"", "TCP", "rc", "carrier_pigeon"}) {
+    for (const char *bad : {"", "TCP", "rc_verbs", "carrier_pigeon"}) {
         expect_refused("transport", bad, [&](params &p) { p.transport = bad; });
     }
     for (const char *bad : {"", "tmp", "./x"}) {
         expect_refused("directory", bad, [&](params &p) { p.directory = bad; });
     }
-    for (const char *good : {"tcp", "ud", "none"}) {
+    for (const char *good : {"tcp", "rc", "ud", "none"}) {
         params p;
         p.transport = good;
         EXPECT_TRUE(check(p).ok) << good;

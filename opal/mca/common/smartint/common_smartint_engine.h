@@ -9,7 +9,7 @@
 //
 // Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
 // rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
-// engine_board.cc arming and leaving.
+// engine_board.cc arming and leaving, engine_rdma.cc reads and writes by the network.
 #pragma once
 
 #include <deque>
@@ -294,6 +294,7 @@ private:
     pending_message *dequeue(endpoint *ep);
     bool flush_pending();
     void after_sent(std::uint8_t type, send_op *op);
+    void post_rts_notice(send_op *op);
     bool connect(endpoint *ep, bool bulk);
     void lose(endpoint *ep);
     void lost_connection(void *connection);
@@ -317,7 +318,9 @@ private:
     // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
     static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
-    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r);
+    // key: r.key_bytes of it
+    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
+                          const std::byte *key);
     void answer(recv_op *op, wire::mode how);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
@@ -357,8 +360,16 @@ private:
     bool pump_fragments(send_op *op);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
                        std::uint64_t wanted);
+
+    // reads and writes by the network (engine_rdma.cc)
     bool pump_writes(send_op *op);
     static void write_completed(void *op, bool ok);
+    void offer_memory(send_op *op, wire::rendezvous *r);
+    bool start_read(recv_op *op, const wire::rendezvous &r, const std::byte *key);
+    unsigned pump_reads();
+    bool pump_read(recv_op *op);
+    static void read_completed(void *op, bool ok);
+
     void send_self(send_op *op);
     void receive_self(recv_op *op, send_op *from);
     void consumed(recv_op *op, std::uint64_t bytes);
@@ -435,6 +446,7 @@ private:
     id_table<recv_op> receives_;
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
+    std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move

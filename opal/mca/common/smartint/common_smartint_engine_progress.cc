@@ -92,6 +92,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (nullptr != active_head_) {
         events += pump_sends();
     }
+    if (!network_reads_.empty()) {
+        events += pump_reads();
+    }
     in_pass_ = false;
     by_thread_ = false;
     if (by_thread) {

@@ -88,8 +88,8 @@ void engine::receive_matched(recv_op *op, unexpected *u) {
             return;
         }
         wire::rendezvous r{};
-        std::memcpy(&r, data, sizeof(r)); // stored whole by on_rts
-        start_rendezvous(op, u->peer, r);
+        std::memcpy(&r, data, sizeof(r)); // stored whole by on_rts, the key behind it
+        start_rendezvous(op, u->peer, r, data + sizeof(r));
     } else {
         deliver_eager(op, u->peer, data, bytes);
         if (wire::eager_sync == u->type) {
@@ -234,10 +234,12 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     const std::byte *whole = data;
     wire::rendezvous r{};
     if (!take_header(data, bytes, &r) || r.address_bytes > wire::max_network_address ||
-        r.address_bytes > bytes) {
+        r.key_bytes > wire::max_key || r.key_bytes + r.address_bytes > bytes) {
         refuse();
         return;
     }
+    const std::byte *key = data;
+    data += r.key_bytes;
     if (nullptr == from) {
         // By network: the RTS carries what is needed to answer a process not met before.
         from = find_peer(r.name);
@@ -257,7 +259,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     const match_key k{r.m.context, r.m.source, r.m.tag};
     recv_op *op = matcher_.arrive(k);
     if (nullptr == op) {
-        keep_unexpected(from, wire::rts, k, r.length, r.sender, whole, sizeof(r));
+        keep_unexpected(from, wire::rts, k, r.length, r.sender, whole, sizeof(r) + r.key_bytes);
         return;
     }
     op->got_source = k.source;
@@ -265,7 +267,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     if (by_thread_) {
         stats_.add(stat::thread_matches);
     }
-    start_rendezvous(op, from, r);
+    start_rendezvous(op, from, r, key);
 }
 
 // For the components above (the BTL's users). The interrupt thread may not call them, so it
@@ -309,6 +311,8 @@ void engine::complete(recv_op *op) {
     if (0 != op->id) {
         receives_.remove(op->id);
         op->id = 0;
+        network_.unpin(&op->memory);
+        network_.release(&op->key);
     }
     untrack(op);
     const bool blocking = op->blocking;

@@ -4,6 +4,7 @@
 // The rendezvous (SI 2.4.1, 4.2.1). Three ways, chosen by the receiver:
 //   read   RTS -> the receiver reads from the sender's memory -> FIN to the sender
 //   write  RTS -> CTS with an address -> the sender writes -> FIN to the receiver
+//          (both by the network: engine_rdma.cc; inside a node: engine_copy.cc)
 //   copy   RTS -> CTS -> fragments, with credits
 // Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
 // receiver computes and the sender sits in MPI, a short wake answers CTS and the sender,
@@ -30,7 +31,8 @@ template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, 
 
 } // namespace
 
-void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r) {
+void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
+                              const std::byte *key) {
     stats_.add(stat::rts_received);
     op->peer = from;
     op->remote_id = r.sender;
@@ -41,6 +43,8 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->moved = 0;
     op->credited = 0;
     op->unpacking = 0;
+    op->reading = false;
+    op->reading_bytes = 0;
     op->asked = wire::mode::none;
     op->state = op_state::moving;
     disarm_request(&op->board_index);
@@ -87,6 +91,9 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         return;
     }
     fly(op);
+    if (start_read(op, r, key)) {
+        return;
+    }
     const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer &&
                        rendezvous_kind::copy != rendezvous_;
     answer(op, write ? wire::mode::write : wire::mode::copy);
@@ -95,6 +102,13 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
 void engine::answer(recv_op *op, wire::mode how) {
     endpoint *ep = op->peer;
     wire::answer a{};
+    if (wire::mode::write == how && network_.caps().registers) {
+        if (network_.pin(op->buffer, op->received, &op->memory)) {
+            a.key_bytes = op->memory.key_bytes;
+        } else {
+            how = wire::mode::copy;
+        }
+    }
     a.sender = op->remote_id;
     a.receiver = op->id;
     a.address = reinterpret_cast<std::uint64_t>(op->buffer);
@@ -108,7 +122,8 @@ void engine::answer(recv_op *op, wire::mode how) {
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
     }
-    if (sent::broken == send_or_queue(ep, false, wire::cts, &a, sizeof(a), nullptr, 0)) {
+    if (sent::broken ==
+        send_or_queue(ep, false, wire::cts, &a, sizeof(a), op->memory.key, a.key_bytes)) {
         return;
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,
@@ -139,7 +154,8 @@ bool engine::fits(const send_op &op, const wire::answer &a) const {
     case wire::mode::copy:
         return route::self != op.peer->way;
     case wire::mode::write:
-        return route::network == op.peer->way && nullptr != op.buffer && network_.caps().write;
+        return route::network == op.peer->way && nullptr != op.buffer && network_.caps().write &&
+               (!network_.caps().registers || nullptr != op.memory.handle);
     case wire::mode::copy_into:
         return route::shared == op.peer->way && a.length < copy_job::offset_mask &&
                (0 == a.shared || (a.shared >> 24 >= 1 && a.shared >> 24 <= layout::copy_entries));
@@ -155,7 +171,12 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     send_op *op = sends_.find(a.sender);
-    if (nullptr == op || !fits(*op, a)) {
+    if (nullptr == op || !fits(*op, a) || a.key_bytes > bytes - sizeof(a)) {
+        refuse();
+        return;
+    }
+    if (wire::mode::write == a.how && network_.caps().registers &&
+        !network_.unpack(data + sizeof(a), a.key_bytes, &op->key)) {
         refuse();
         return;
     }
@@ -306,65 +327,6 @@ std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
         fatal_ = "a datatype could not be packed";
     }
     return std::min(got, bytes);
-}
-
-void engine::write_completed(void *arg, bool ok) {
-    auto *op = static_cast<send_op *>(arg);
-    op->writing = false;
-    if (!ok) {
-        op->failed = true;
-    }
-}
-
-// Writes over the bulk connection, one at a time; the FIN follows on the same connection, so
-// it cannot overtake the data. Control messages have a connection of their own because a
-// transport such as tcp refuses everything behind a write that drains.
-bool engine::pump_writes(send_op *op) {
-    endpoint *ep = op->peer;
-    if (op->writing) {
-        return false;
-    }
-    if (op->failed || ep->lost || !connect(ep, true)) {
-        lose(ep);
-        op->failed = true;
-        return true;
-    }
-    const std::uint64_t piece =
-        std::min<std::uint64_t>(params_.write_bytes, network_.caps().max_write);
-    while (op->moved < op->wanted && !op->writing) {
-        const std::uint64_t bytes = std::min(piece, op->wanted - op->moved);
-        op->completion.done = write_completed;
-        op->completion.arg = op;
-        bool queued = false;
-        const auto r = network_.write(ep->bulk, op->buffer + op->moved, bytes,
-                                      op->remote_address + op->moved, &op->completion, &queued);
-        if (network::result::again == r) {
-            return false;
-        }
-        if (network::result::broken == r) {
-            lose(ep);
-            op->failed = true;
-            return true;
-        }
-        op->writing = queued;
-        op->moved += bytes;
-    }
-    if (op->writing || op->moved < op->wanted) {
-        return false;
-    }
-    op->state = op_state::finishing;
-    const wire::finish f{op->remote_id, 0, wire::outcome::ok};
-    const auto r = transmit(ep, true, wire::fin, &f, sizeof(f), nullptr, 0);
-    if (network::result::again == r) {
-        return false;
-    }
-    if (network::result::broken == r) {
-        lose(ep);
-        op->failed = true;
-    } else {
-        stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
-    }
-    return true;
 }
 
 void engine::on_data(const std::byte *data, std::uint32_t bytes) {
@@ -528,7 +490,10 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
         fail(op);
     }
     receives_.each([&](recv_op *op) {
-        if (op->peer == ep && op_state::moving == op->state) {
+        if (op->reading) {
+            op->failed = op->failed || op->peer == ep; // the transport still has its buffer
+        } else if (op->peer == ep && op_state::moving == op->state) {
+            std::erase(network_reads_, op);
             std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
             fail(op);
         }

@@ -170,9 +170,15 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
         complete(op);
     } else if (wire::rts == type) {
         op->state = op_state::rts_sent;
-        post_notice(op->peer, make_rts_key(op->context, op->source, op->tag),
-                    static_cast<std::uint32_t>(me_.name), op->sequence);
+        if (!op->noticed) {
+            post_rts_notice(op);
+        }
     }
+}
+
+void engine::post_rts_notice(send_op *op) {
+    post_notice(op->peer, make_rts_key(op->context, op->source, op->tag),
+                static_cast<std::uint32_t>(me_.name), op->sequence);
 }
 
 void engine::send(send_op *op) {
@@ -224,18 +230,19 @@ void engine::send(send_op *op) {
     r.sender = op->id;
     r.length = op->length;
     r.sequence = op->sequence;
-    const std::byte *address = nullptr;
+    op->noticed = false;
+    std::byte behind[wire::max_key + wire::max_network_address];
     if (route::shared == ep->way) {
         if (nullptr != op->buffer && ep->direct) {
             r.flags |= wire::rts_readable;
             r.address = reinterpret_cast<std::uint64_t>(op->buffer);
         }
     } else {
-        if (nullptr != op->buffer && network_.caps().write) {
-            r.flags |= wire::rts_writes;
-        }
-        address = network_.address().data();
-        r.address_bytes = static_cast<std::uint32_t>(network_.address().size());
+        offer_memory(op, &r);
+        const auto &address = network_.address();
+        r.address_bytes = static_cast<std::uint16_t>(address.size());
+        std::memcpy(behind, op->memory.key, r.key_bytes);
+        std::memcpy(behind + r.key_bytes, address.data(), address.size());
     }
     stats_.add(stat::rts_sent);
     track(op);
@@ -246,7 +253,13 @@ void engine::send(send_op *op) {
     if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
         arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }
-    send_or_queue(ep, false, wire::rts, &r, sizeof(r), address, r.address_bytes, op);
+    const auto how =
+        send_or_queue(ep, false, wire::rts, &r, sizeof(r), behind, r.key_bytes + r.address_bytes, op);
+    if (sent::queued == how && network_.connecting(ep->control)) {
+        // The peer must take part in the connection first: what wakes it for that is the notice.
+        op->noticed = true;
+        post_rts_notice(op);
+    }
 }
 
 // To this process itself: no transport, and no interrupt thread (application thread only).
@@ -323,6 +336,8 @@ void engine::complete(send_op *op) {
     if (0 != op->id) {
         sends_.remove(op->id);
         op->id = 0;
+        network_.unpin(&op->memory);
+        network_.release(&op->key);
     }
     untrack(op);
     const bool blocking = op->blocking;

@@ -1,138 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-#include "common_smartint_network.h"
+//
+// Life of the network: which transport, its address, progress.
+#include <sys/epoll.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
-extern "C" {
-#include <uct/api/uct.h>
-// exported by libucs, but its header is not installed by distributions
-ucs_status_t ucs_async_context_create(ucs_async_mode_t mode, ucs_async_context_t **async_p);
-void ucs_async_context_destroy(ucs_async_context_t *async);
-}
+#include "common_smartint_network_impl.h"
 
 namespace smartint {
-namespace {
 
-constexpr std::uint8_t am_id = 1;
-
-struct address_head { // of what peers exchange
-    std::uint8_t version;
-    std::uint8_t device_bytes;
-    std::uint8_t iface_bytes;
-    std::uint8_t transport; // sum of the transport's name: tcp does not talk to ud
-    std::uint32_t max_message; // bytes it can receive: its receive buffers follow its parameters
-};
-constexpr std::uint8_t address_version = 2;
-
-std::uint8_t name_sum(const std::string &s) {
-    std::uint8_t sum = 17;
-    for (const char c : s) {
-        sum = static_cast<std::uint8_t>(sum * 31 + static_cast<std::uint8_t>(c));
-    }
-    return sum;
+ucs_status_t network::impl::am(void *arg, void *data, std::size_t bytes, unsigned) {
+    auto *self = static_cast<impl *>(arg);
+    self->on_message(self->arg, static_cast<const std::byte *>(data),
+                     static_cast<std::uint32_t>(bytes));
+    return UCS_OK;
 }
 
-struct packed {
-    std::uint64_t word;
-    const void *header;
-    const void *payload;
-    std::uint32_t header_bytes;
-    std::uint32_t payload_bytes;
-};
-
-std::size_t pack_message(void *dest, void *arg) {
-    const auto *p = static_cast<const packed *>(arg);
-    auto *d = static_cast<std::byte *>(dest);
-    std::memcpy(d, &p->word, sizeof(p->word));
-    std::memcpy(d + sizeof(p->word), p->header, p->header_bytes);
-    if (0 != p->payload_bytes) {
-        std::memcpy(d + sizeof(p->word) + p->header_bytes, p->payload, p->payload_bytes);
-    }
-    return sizeof(p->word) + p->header_bytes + p->payload_bytes;
+ucs_status_t network::impl::lost(void *arg, uct_ep_h ep, ucs_status_t) {
+    auto *self = static_cast<impl *>(arg);
+    const std::lock_guard<std::mutex> hold(self->lost_lock);
+    self->lost_endpoints.push_back(ep);
+    self->any_lost.store(true, std::memory_order_release); // X1, pairs with X2
+    return UCS_OK;
 }
 
-void write_done(uct_completion_t *self) {
-    auto *c = reinterpret_cast<network_completion *>(self);
-    c->done(c->arg, UCS_OK == self->status);
-}
-
-uct_completion_t *make_completion(network_completion *c) {
-    static_assert(sizeof(c->storage) >= sizeof(uct_completion_t) &&
-                      0 == offsetof(network_completion, storage),
-                  "write_done casts between the two");
-    auto *completion = new (c->storage) uct_completion_t{};
-    completion->func = write_done;
-    completion->count = 1;
-    completion->status = UCS_OK;
-    return completion;
-}
-
-network::result posted(ucs_status_t status, bool *queued) {
-    *queued = UCS_INPROGRESS == status;
-    if (UCS_OK == status || UCS_INPROGRESS == status) {
-        return network::result::done;
+network::impl::~impl() {
+    if (epoll >= 0) {
+        ::close(epoll);
     }
-    return UCS_ERR_NO_RESOURCE == status ? network::result::again : network::result::broken;
-}
-
-} // namespace
-
-struct network::impl {
-    ucs_async_context_t *async = nullptr;
-    uct_worker_h worker = nullptr;
-    uct_md_h md = nullptr;
-    uct_iface_h iface = nullptr;
-    uct_iface_attr_t attr{};
-    handler on_message = nullptr;
-    void *arg = nullptr;
-    std::string transport;
-
-    static ucs_status_t am(void *arg, void *data, std::size_t bytes, unsigned) {
-        auto *self = static_cast<impl *>(arg);
-        self->on_message(self->arg, static_cast<const std::byte *>(data),
-                         static_cast<std::uint32_t>(bytes));
-        return UCS_OK;
+    for (network_connection *c : connections) {
+        uct_ep_destroy(c->ep);
+        delete c;
     }
-    // A connection broke. The transport may tell from its own thread: noted, for take_lost.
-    static ucs_status_t lost(void *arg, uct_ep_h ep, ucs_status_t) {
-        auto *self = static_cast<impl *>(arg);
-        const std::lock_guard<std::mutex> hold(self->lost_lock);
-        self->lost_connections.push_back(ep);
-        self->any_lost.store(true, std::memory_order_release); // X1, pairs with X2
-        return UCS_OK;
+    for (auto &[address, ep] : boot_endpoints) {
+        uct_ep_destroy(ep);
     }
-    std::mutex lost_lock;
-    std::vector<void *> lost_connections;
-    std::atomic<bool> any_lost{false};
-
-    std::string seen; // transports found, for the message
-
-    bool try_md(uct_component_h component, const char *md_name, const network_config &cfg);
-    bool find(const network_config &cfg);
-    bool open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg);
-    ~impl() {
-        if (nullptr != iface) {
-            uct_iface_close(iface);
-        }
-        if (nullptr != md) {
-            uct_md_close(md);
-        }
-        if (nullptr != worker) {
-            uct_worker_destroy(worker);
-        }
-        if (nullptr != async) {
-            ucs_async_context_destroy(async);
+    for (uct_iface_h i : {iface, boot}) {
+        if (nullptr != i) {
+            uct_iface_close(i);
         }
     }
-};
+    if (nullptr != md) {
+        uct_md_close(md);
+    }
+    if (nullptr != worker) {
+        uct_worker_destroy(worker);
+    }
+    if (nullptr != async) {
+        ucs_async_context_destroy(async);
+    }
+}
 
-bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg) {
+bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg,
+                               uct_iface_h *out, uct_iface_attr_t *out_attr) {
     uct_iface_config_t *config = nullptr;
     if (UCS_OK != uct_md_iface_config_read(md, r.tl_name, nullptr, nullptr, &config)) {
         return false;
@@ -151,29 +75,44 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     p.mode.device.dev_name = r.dev_name;
     p.err_handler = lost;
     p.err_handler_arg = this;
-    const ucs_status_t status = uct_iface_open(md, worker, &p, config, &iface);
+    const ucs_status_t status = uct_iface_open(md, worker, &p, config, out);
     uct_config_release(config);
     if (UCS_OK != status) {
-        iface = nullptr;
+        *out = nullptr;
         return false;
     }
-    if (UCS_OK != uct_iface_query(iface, &attr) ||
-        0 == (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) ||
-        0 == (attr.cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
-        uct_iface_close(iface);
-        iface = nullptr;
+    if (UCS_OK != uct_iface_query(*out, out_attr) ||
+        0 == (out_attr->cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
+        uct_iface_close(*out);
+        *out = nullptr;
         return false;
     }
     return true;
 }
 
-bool network::impl::try_md(uct_component_h component, const char *md_name,
-                           const network_config &cfg) {
+// The interface over which endpoints' addresses travel: of the same device.
+bool network::impl::open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count,
+                                   const uct_tl_resource_desc_t &main, const network_config &cfg) {
+    for (unsigned i = 0; i < count; ++i) {
+        if (bootstrap != list[i].tl_name || 0 != std::strcmp(list[i].dev_name, main.dev_name) ||
+            !open_iface(list[i], cfg, &boot, &boot_attr)) {
+            continue;
+        }
+        if (0 != (boot_attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE)) {
+            return true;
+        }
+        uct_iface_close(boot);
+        boot = nullptr;
+    }
+    return false;
+}
+
+bool network::impl::try_md(uct_component_h from, const char *md_name, const network_config &cfg) {
     uct_md_config_t *config = nullptr;
-    if (UCS_OK != uct_md_config_read(component, nullptr, nullptr, &config)) {
+    if (UCS_OK != uct_md_config_read(from, nullptr, nullptr, &config)) {
         return false;
     }
-    const ucs_status_t status = uct_md_open(component, md_name, config, &md);
+    const ucs_status_t status = uct_md_open(from, md_name, config, &md);
     uct_config_release(config);
     if (UCS_OK != status) {
         md = nullptr;
@@ -193,10 +132,18 @@ bool network::impl::try_md(uct_component_h component, const char *md_name,
                 const bool named = cfg.device == list[i].dev_name;
                 const bool loopback = 0 == std::strcmp(list[i].dev_name, "lo");
                 if (transport != list[i].tl_name || ("any" != cfg.device && !named) ||
-                    (loopback && !named && 0 == pass)) {
+                    (loopback && !named && 0 == pass) ||
+                    !open_iface(list[i], cfg, &iface, &attr)) {
                     continue;
                 }
-                ok = open_iface(list[i], cfg);
+                by_endpoint = cfg.by_endpoint ||
+                              0 == (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE);
+                ok = !by_endpoint || (0 != (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) &&
+                                      open_bootstrap(list, count, list[i], cfg));
+                if (!ok) {
+                    uct_iface_close(iface);
+                    iface = nullptr;
+                }
             }
         }
         uct_release_tl_resource_list(list);
@@ -204,6 +151,8 @@ bool network::impl::try_md(uct_component_h component, const char *md_name,
     if (!ok) {
         uct_md_close(md);
         md = nullptr;
+    } else {
+        component = from;
     }
     return ok;
 }
@@ -239,7 +188,11 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     auto *n = new impl;
     n->on_message = h;
     n->arg = arg;
-    n->transport = "ud" == cfg.transport ? "ud_verbs" : cfg.transport;
+    const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
+    n->transport = "ud" == cfg.transport   ? "ud_verbs"
+                   : "rc" == cfg.transport ? "rc_verbs"
+                                           : cfg.transport;
+    n->bootstrap = !cfg.bootstrap.empty() ? cfg.bootstrap : rc ? "ud_verbs" : n->transport;
     // The transport accepts connections from its own thread: a rank that computes must not
     // keep a peer's first message waiting. A signal would interrupt the application.
     if (UCS_OK != ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||
@@ -253,42 +206,66 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         delete n;
         return ENODEV;
     }
-    uct_iface_progress_enable(n->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
-    address_head head{address_version, static_cast<std::uint8_t>(n->attr.device_addr_len),
-                      static_cast<std::uint8_t>(n->attr.iface_addr_len), name_sum(n->transport),
-                      static_cast<std::uint32_t>(n->attr.cap.am.max_bcopy)};
-    address_.resize(sizeof(head) + n->attr.device_addr_len + n->attr.iface_addr_len);
-    std::memcpy(address_.data(), &head, sizeof(head));
-    auto *device = reinterpret_cast<uct_device_addr_t *>(address_.data() + sizeof(head));
-    auto *iface =
-        reinterpret_cast<uct_iface_addr_t *>(address_.data() + sizeof(head) + head.device_bytes);
-    if (UCS_OK != uct_iface_get_device_address(n->iface, device) ||
-        UCS_OK != uct_iface_get_address(n->iface, iface) ||
-        UCS_OK != uct_iface_set_am_handler(n->iface, am_id, impl::am, n, 0)) {
+    impl_ = n;
+    if (!make_address() || UCS_OK != uct_iface_set_am_handler(n->iface, impl::am_id, impl::am, n, 0) ||
+        (nullptr != n->boot && UCS_OK != uct_iface_set_am_handler(n->boot, impl::boot_id,
+                                                                  impl::boot_am, n, 0))) {
         why_ = "the transport gives no address";
-        delete n;
+        close();
         return EIO;
     }
+    for (uct_iface_h i : {n->iface, n->boot}) {
+        if (nullptr != i) {
+            uct_iface_progress_enable(i, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+        }
+    }
+    learn_capabilities(cfg);
+    return 0;
+}
+
+void network::learn_capabilities(const network_config &cfg) {
+    const impl &n = *impl_;
+    caps_ = capabilities{};
+    caps_.registers = UCS_OK != uct_md_query(n.md, &impl_->md_attr) ||
+                      0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
+    const bool keys = !caps_.registers || (0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_RKEY) &&
+                                           n.md_attr.rkey_packed_size <= network_memory::max_key);
     // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
     // nothing in the middle of one, and the process crashes at the next: messages instead.
-    uct_md_attr_t md{};
-    const bool registers = UCS_OK != uct_md_query(n->md, &md) ||
-                           0 != (md.cap.flags & UCT_MD_FLAG_NEED_MEMH);
-    caps_.write = cfg.allow_write && "tcp" != n->transport && !registers &&
-                  0 != (n->attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
-    if (!registers && 0 != (n->attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY)
-        && n->attr.cap.am.max_hdr >= 64) {
+    caps_.write = cfg.allow_write && "tcp" != n.transport && keys &&
+                  0 != (n.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
+    caps_.read = cfg.allow_read && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_GET_ZCOPY);
+    if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY)
+        && n.attr.cap.am.max_hdr >= 64) {
         caps_.max_in_place = static_cast<std::uint32_t>(
-            n->attr.cap.am.max_zcopy > 64 ? n->attr.cap.am.max_zcopy - 64 : 0);
+            n.attr.cap.am.max_zcopy > 64 ? n.attr.cap.am.max_zcopy - 64 : 0);
     }
-    caps_.max_message = static_cast<std::uint32_t>(n->attr.cap.am.max_bcopy);
-    caps_.max_write = n->attr.cap.put.max_zcopy;
-    if (0 != (n->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
-        UCS_OK == uct_iface_event_fd_get(n->iface, &event_fd_)) {
-        caps_.event_fd = true;
+    caps_.max_message = static_cast<std::uint32_t>(n.attr.cap.am.max_bcopy);
+    caps_.max_write = n.attr.cap.put.max_zcopy;
+    caps_.max_read = n.attr.cap.get.max_zcopy;
+    if (0 != (n.attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
+        UCS_OK == uct_iface_event_fd_get(n.iface, &event_fd_) && nullptr != n.boot) {
+        event_fd_ = impl_->both_descriptors(event_fd_);
     }
-    impl_ = n;
-    return 0;
+    caps_.event_fd = event_fd_ >= 0;
+}
+
+// One descriptor that is ready when either interface's is; -1: not to be had.
+int network::impl::both_descriptors(int main) {
+    int other = -1;
+    if (0 == (boot_attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) ||
+        UCS_OK != uct_iface_event_fd_get(boot, &other)) {
+        return -1;
+    }
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    for (const int fd : {main, other}) {
+        epoll_event e{};
+        e.events = EPOLLIN;
+        if (epoll < 0 || 0 != epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e)) {
+            return -1;
+        }
+    }
+    return epoll;
 }
 
 void network::close() {
@@ -297,109 +274,40 @@ void network::close() {
     event_fd_ = -1;
 }
 
-std::uint32_t network::max_message(const std::byte *address, std::size_t bytes) const {
-    address_head head{};
-    if (bytes < sizeof(head)) {
-        return 0;
+unsigned network::progress() {
+    unsigned events = uct_worker_progress(impl_->worker);
+    if (nullptr != impl_->boot) {
+        events += handle_boot();
     }
-    std::memcpy(&head, address, sizeof(head));
-    return std::min(caps_.max_message, head.max_message);
+    return events;
 }
-
-void *network::connect(const std::byte *address, std::size_t bytes) {
-    address_head head{};
-    if (bytes < sizeof(head)) {
-        return nullptr;
-    }
-    std::memcpy(&head, address, sizeof(head));
-    if (address_version != head.version || name_sum(impl_->transport) != head.transport ||
-        head.device_bytes != impl_->attr.device_addr_len ||
-        head.iface_bytes != impl_->attr.iface_addr_len ||
-        bytes < sizeof(head) + head.device_bytes + head.iface_bytes) {
-        return nullptr;
-    }
-    const auto *device = reinterpret_cast<const uct_device_addr_t *>(address + sizeof(head));
-    const auto *iface =
-        reinterpret_cast<const uct_iface_addr_t *>(address + sizeof(head) + head.device_bytes);
-    if (!uct_iface_is_reachable(impl_->iface, device, iface)) {
-        return nullptr;
-    }
-    uct_ep_params_t p{};
-    p.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
-                   UCT_EP_PARAM_FIELD_IFACE_ADDR;
-    p.iface = impl_->iface;
-    p.dev_addr = device;
-    p.iface_addr = iface;
-    uct_ep_h ep = nullptr;
-    return UCS_OK == uct_ep_create(&p, &ep) ? ep : nullptr;
-}
-
-void network::disconnect(void *connection) {
-    if (nullptr != connection) {
-        uct_ep_destroy(static_cast<uct_ep_h>(connection));
-    }
-}
-
-network::result network::send(void *connection, std::uint64_t word, const void *header,
-                              std::uint32_t header_bytes, const void *payload,
-                              std::uint32_t payload_bytes) {
-    packed p{word, header, payload, header_bytes, payload_bytes};
-    const ssize_t n =
-        uct_ep_am_bcopy(static_cast<uct_ep_h>(connection), am_id, pack_message, &p, 0);
-    if (n >= 0) {
-        return result::done;
-    }
-    return UCS_ERR_NO_RESOURCE == n ? result::again : result::broken;
-}
-
-network::result network::send_in_place(void *connection, std::uint64_t word, const void *header,
-                                       std::uint32_t header_bytes, const std::byte *payload,
-                                       std::uint32_t payload_bytes, network_completion *c,
-                                       bool *queued) {
-    std::byte whole[sizeof(word) + 64];
-    const std::uint32_t whole_bytes = static_cast<std::uint32_t>(sizeof(word)) + header_bytes;
-    if (whole_bytes > sizeof(whole)) {
-        return result::broken;
-    }
-    std::memcpy(whole, &word, sizeof(word));
-    std::memcpy(whole + sizeof(word), header, header_bytes);
-    uct_iov_t iov{};
-    iov.buffer = const_cast<std::byte *>(payload);
-    iov.length = payload_bytes;
-    iov.count = 1;
-    iov.memh = UCT_MEM_HANDLE_NULL;
-    const ucs_status_t status =
-        uct_ep_am_zcopy(static_cast<uct_ep_h>(connection), am_id, whole, whole_bytes, &iov, 1, 0,
-                        make_completion(c));
-    return posted(status, queued);
-}
-
-network::result network::write(void *connection, const std::byte *local, std::uint64_t bytes,
-                               std::uint64_t remote, network_completion *c, bool *queued) {
-    uct_iov_t iov{};
-    iov.buffer = const_cast<std::byte *>(local);
-    iov.length = bytes;
-    iov.count = 1;
-    iov.memh = UCT_MEM_HANDLE_NULL;
-    const ucs_status_t status =
-        uct_ep_put_zcopy(static_cast<uct_ep_h>(connection), &iov, 1, remote, 0, make_completion(c));
-    return posted(status, queued);
-}
-
-unsigned network::progress() { return uct_worker_progress(impl_->worker); }
 
 std::vector<void *> network::take_lost() {
     if (!impl_->any_lost.load(std::memory_order_acquire)) { // X2, pairs with X1
         return {};
     }
-    const std::lock_guard<std::mutex> hold(impl_->lost_lock);
-    impl_->any_lost.store(false, std::memory_order_relaxed); // ordered by the lock
-    return std::exchange(impl_->lost_connections, {});
+    std::vector<uct_ep_h> endpoints;
+    {
+        const std::lock_guard<std::mutex> hold(impl_->lost_lock);
+        impl_->any_lost.store(false, std::memory_order_relaxed); // ordered by the lock
+        endpoints = std::exchange(impl_->lost_endpoints, {});
+    }
+    std::vector<void *> out;
+    for (uct_ep_h ep : endpoints) {
+        for (network_connection *c : impl_->connections) {
+            // over whose endpoint the peer was asked for its own: the answer won't come
+            if (ep == c->ep || (!c->ready && ep == c->asked)) {
+                out.push_back(c);
+            }
+        }
+    }
+    return out;
 }
 
 bool network::arm() {
-    return UCS_OK ==
-           uct_iface_event_arm(impl_->iface, UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
+    constexpr unsigned events = UCT_EVENT_SEND_COMP | UCT_EVENT_RECV;
+    return UCS_OK == uct_iface_event_arm(impl_->iface, events) &&
+           (nullptr == impl_->boot || UCS_OK == uct_iface_event_arm(impl_->boot, events));
 }
 
 } // namespace smartint

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Messages between nodes over UCT. One interface of one transport per process; connects to
-// the peer's interface address (tcp, ud). What the engine needs of a transport is told by
-// caps(), so that rc and dc fit behind the same class. Not thread-safe: under the gate.
+// Messages between nodes over UCT. One interface of one transport per process, connected to the
+// peer's interface (tcp, ud) or, where a transport joins endpoints only (rc), endpoint to
+// endpoint: their addresses then travel over a second interface that connects by itself. What the
+// engine needs of a transport is told by caps(). Not thread-safe: under the gate.
+//
+// Sources: network.cc life and progress, network_connect.cc connections, network_move.cc messages,
+// reads, writes and the registration of memory.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +15,37 @@
 #include <string>
 #include <vector>
 
+struct uct_ep; // UCT's
+
 namespace smartint {
 
 struct network_config {
-    std::string transport = "tcp";     // as ucx_info -d names them; "ud" means ud_verbs
+    // As ucx_info -d names them. "ud" means ud_verbs, "rc" rc_verbs.
+    std::string transport = "tcp";
+    std::string bootstrap;             // transport of the second interface; rc: ud_verbs
+    bool by_endpoint = false;          // as rc also where the transport could do without (tests)
     std::string device = "any";        // "any": the first that is up and not the loopback
     std::uint32_t message_bytes = 0;   // largest active message wanted, 0: the transport's own
     bool allow_write = true;           // use RDMA-Write where the transport has it
+    bool allow_read = true;            // and RDMA-Read
 };
 
-// Completion of a write: done(arg, ok) from within progress().
+// Memory a transport may read from and write to, if it wants it registered: held from pin() to
+// unpin(), under the gate. key is what a peer needs to reach it.
+struct network_memory {
+    static constexpr std::uint32_t max_key = 40;
+    void *handle = nullptr;
+    std::uint32_t key_bytes = 0;
+    std::byte key[max_key];
+};
+
+// A peer's key, unpacked: from unpack() to release().
+struct network_key {
+    alignas(8) std::byte storage[24];
+    bool valid = false;
+};
+
+// Completion of a read or write: done(arg, ok) from within progress().
 struct network_completion;
 
 class network {
@@ -30,10 +55,13 @@ public:
 
     struct capabilities {
         bool write = false;              // put_zcopy
+        bool read = false;               // get_zcopy
+        bool registers = false;          // reads and writes need pinned memory and keys
         bool event_fd = false;           // sleeps on a descriptor
         std::uint32_t max_message = 0;   // header and payload of one active message
         std::uint32_t max_in_place = 0;  // payload of send_in_place, 0: not offered
         std::uint64_t max_write = 0;
+        std::uint64_t max_read = 0;
     };
 
     network() = default;
@@ -52,8 +80,17 @@ public:
     // Bytes of a message that both this process and one with this address can take; 0: malformed.
     std::uint32_t max_message(const std::byte *address, std::size_t bytes) const;
     // A connection, made lazily by the transport at first use; nullptr: unreachable or malformed.
+    // Endpoint to endpoint the peer must make progress meanwhile: until then, sends say again.
     void *connect(const std::byte *address, std::size_t bytes);
+    bool connecting(const void *connection) const; // waits for the peer
     void disconnect(void *connection);
+
+    // False: the system refuses (locked memory, no range of this process).
+    bool pin(const void *address, std::uint64_t bytes, network_memory *out);
+    void unpin(network_memory *m); // idempotent
+    // What a peer sent as the key of its memory. False: it cannot be one.
+    bool unpack(const std::byte *key, std::uint32_t bytes, network_key *out);
+    void release(network_key *k); // idempotent
 
     // word, header and payload as one message. Payload may be nullptr when empty.
     result send(void *connection, std::uint64_t word, const void *header,
@@ -63,9 +100,13 @@ public:
     result send_in_place(void *connection, std::uint64_t word, const void *header,
                          std::uint32_t header_bytes, const std::byte *payload,
                          std::uint32_t payload_bytes, network_completion *c, bool *queued);
-    // Write to the peer's memory. done: all accepted by the transport, callback not called.
-    result write(void *connection, const std::byte *local, std::uint64_t bytes,
-                 std::uint64_t remote, network_completion *c, bool *queued);
+    // Write to the peer's memory, read from it. done without *queued: it is over, and the callback
+    // is not called. m and k may be nullptr where the transport does not register.
+    result write(void *connection, const std::byte *local, const network_memory *m,
+                 std::uint64_t bytes, std::uint64_t remote, const network_key *k,
+                 network_completion *c, bool *queued);
+    result read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes,
+                std::uint64_t remote, const network_key *k, network_completion *c, bool *queued);
 
     unsigned progress();
     // Connections that broke since the last call. Not to be used any more, only disconnected.
@@ -76,6 +117,15 @@ public:
 
 private:
     struct impl;
+    bool make_address();
+    void learn_capabilities(const network_config &cfg);
+    bool parse(const std::byte *address, std::size_t bytes, struct network_address *out) const;
+    struct uct_ep *boot_endpoint(const std::byte *address, std::size_t bytes);
+    unsigned handle_boot();
+    void finish_join(struct network_connection *c, const std::byte *endpoint);
+    void serve_request(std::uint64_t id, const std::byte *endpoint, const std::byte *address,
+                       std::size_t bytes);
+
     impl *impl_ = nullptr;
     int event_fd_ = -1;
     capabilities caps_;

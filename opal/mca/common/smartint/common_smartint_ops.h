@@ -128,6 +128,11 @@ struct recv_op {
     std::uint64_t credited = 0; // bytes the sender was told of
     std::uint32_t unpacking = 0; // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
+    bool reading = false;      // a network read is not completed; `completion` is in use
+    std::uint64_t reading_bytes = 0;
+    network_memory memory;     // registered, for a read or write by the network
+    network_key key;           // of the sender's memory
+    network_completion completion;
     copy_job job;
     recv_op *done_link = nullptr;
 
@@ -160,7 +165,10 @@ struct send_op {
     std::uint64_t consumed = 0; // bytes the receiver acknowledged, copy pipeline
     bool writing = false; // a network write is not completed; `completion` is in use
     network_completion completion;
+    network_memory memory; // registered, for a read or write by the network
+    network_key key;       // of the receiver's memory
     std::uint32_t sequence = 0; // of its RTS
+    bool noticed = false;  // its notice went out before the RTS did
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;

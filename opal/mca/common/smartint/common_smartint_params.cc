@@ -135,10 +135,11 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *remedy = "use a power of two";
         return false;
     }
-    if ("tcp" != p.transport && "ud" != p.transport && "none" != p.transport) {
+    if ("tcp" != p.transport && "rc" != p.transport && "ud" != p.transport &&
+        "none" != p.transport) {
         *name = "transport";
         *value = p.transport;
-        *remedy = "use tcp, ud or none";
+        *remedy = "use tcp, rc, ud or none";
         return false;
     }
     if (p.directory.empty() || '/' != p.directory[0]) {

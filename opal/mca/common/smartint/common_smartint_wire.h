@@ -15,8 +15,8 @@ enum type : std::uint8_t {
     none = 0,
     eager = 1,      // match + data
     eager_sync = 2, // match_sync + data; answered by fin at the match
-    rts = 3,        // rendezvous + sender's network address
-    cts = 4,        // answer
+    rts = 3,        // rendezvous + key + sender's network address
+    cts = 4,        // answer + key
     data = 5,       // fragment + data
     credit = 6,     // credit_msg
     fin = 7,        // finish
@@ -52,7 +52,8 @@ struct rendezvous {
     std::uint64_t length;
     std::uint64_t address;
     std::uint32_t sequence; // 1-based, per (sender, receiver): ties notice to RTS
-    std::uint32_t address_bytes; // of the network address that follows, 0 inside a node
+    std::uint16_t key_bytes;     // of the memory's key that follows, 0 where none is needed
+    std::uint16_t address_bytes; // of the network address behind it, 0 inside a node
 };
 
 enum class mode : std::uint32_t {
@@ -69,7 +70,7 @@ struct answer {
     std::uint64_t length;  // bytes wanted, may be less than announced
     std::uint64_t name;    // of the receiver
     mode how;
-    std::uint32_t pad;
+    std::uint32_t key_bytes;  // of the memory's key that follows, 0 where none is needed
     std::uint32_t sequence;   // 1-based, per (receiver, sender): ties notice to answer
     std::uint32_t shared;     // copy_into: (entry + 1) << 24 | generation of a copy that both
                               // sides work on, 0: the sender's alone
@@ -122,6 +123,7 @@ static_assert(sizeof(finish) == 16 && sizeof(am_header) == 16 && sizeof(atomic_r
 static_assert(std::is_trivially_copyable_v<rendezvous> && std::is_trivially_copyable_v<answer>);
 
 inline constexpr std::uint32_t max_network_address = 96;
+inline constexpr std::uint32_t max_key = 40;
 inline constexpr std::uint32_t max_header = sizeof(rendezvous) + max_network_address;
 
 } // namespace smartint::wire
