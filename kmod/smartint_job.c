@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SPDX-FileCopyrightText: 2026 The smartint authors
+ *
+ * Users, jobs, and the registration of files with them.
+ */
+#include <linux/err.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "smartint.h"
+
+static unsigned int max_files = 16384;
+module_param(max_files, uint, 0644);
+MODULE_PARM_DESC(max_files, "Open files of /dev/smartint a user may have");
+
+static LIST_HEAD(si_owners);
+LIST_HEAD(si_jobs);
+DEFINE_MUTEX(si_lock);
+
+static struct si_owner *owner_get(kuid_t uid)
+{
+	struct si_owner *o;
+
+	list_for_each_entry(o, &si_owners, link) {
+		if (uid_eq(o->uid, uid))
+			goto found;
+	}
+	o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
+	if (!o)
+		return ERR_PTR(-ENOMEM);
+	o->uid = uid;
+	list_add(&o->link, &si_owners);
+found:
+	if (o->files >= READ_ONCE(max_files)) {
+		if (!o->files) {
+			list_del(&o->link);
+			kfree(o);
+		}
+		return ERR_PTR(-EDQUOT);
+	}
+	++o->files;
+	return o;
+}
+
+static void owner_put(struct si_owner *o)
+{
+	if (--o->files)
+		return;
+	list_del(&o->link);
+	kfree(o);
+}
+
+static struct si_job *job_find(kuid_t uid, const struct smartint_registration *r)
+{
+	struct si_job *j;
+
+	list_for_each_entry(j, &si_jobs, link) {
+		if (uid_eq(j->uid, uid) && j->number == r->job &&
+		    j->secret[0] == r->secret[0] && j->secret[1] == r->secret[1])
+			return j;
+	}
+	return NULL;
+}
+
+static struct si_job *job_create(kuid_t uid, const struct smartint_registration *r)
+{
+	struct si_job *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
+
+	if (!j)
+		return NULL;
+	j->uid = uid;
+	j->number = r->job;
+	j->secret[0] = r->secret[0];
+	j->secret[1] = r->secret[1];
+	xa_init(&j->table);
+	list_add_tail(&j->link, &si_jobs);
+	return j;
+}
+
+/* Nobody reads a job but through a file of it, or under si_lock. */
+static void job_put_if_unused(struct si_job *j)
+{
+	if (j->ranks || j->wakers)
+		return;
+	list_del(&j->link);
+	xa_destroy(&j->table);
+	kfree(j);
+}
+
+struct si_file *si_file_create(kuid_t uid)
+{
+	struct si_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	struct si_owner *o;
+
+	if (!f)
+		return ERR_PTR(-ENOMEM);
+	init_waitqueue_head(&f->wait);
+	mutex_lock(&si_lock);
+	o = owner_get(uid);
+	mutex_unlock(&si_lock);
+	if (IS_ERR(o)) {
+		kfree(f);
+		return ERR_CAST(o);
+	}
+	f->owner = o;
+	return f;
+}
+
+int si_file_register(struct si_file *f, const struct smartint_registration *r)
+{
+	struct si_job *j;
+	int error = 0;
+
+	if (r->version != SMARTINT_UAPI_VERSION)
+		return -EPROTONOSUPPORT;
+	switch (r->role) {
+	case SMARTINT_ROLE_RANK:
+		if (r->rank >= SMARTINT_MAX_RANKS)
+			return -EINVAL;
+		break;
+	case SMARTINT_ROLE_WAKER:
+		if (r->rank)
+			return -EINVAL;
+		break;
+	default:
+		return -EINVAL;
+	}
+
+	mutex_lock(&si_lock);
+	if (f->job) {
+		error = -EBUSY;
+		goto out;
+	}
+	j = job_find(f->owner->uid, r);
+	if (!j) {
+		j = job_create(f->owner->uid, r);
+		if (!j) {
+			error = -ENOMEM;
+			goto out;
+		}
+	}
+	f->role = r->role;
+	f->rank = r->rank;
+	if (r->role == SMARTINT_ROLE_RANK) {
+		error = xa_insert(&j->table, r->rank, f, GFP_KERNEL_ACCOUNT);
+		if (error == -EBUSY)
+			error = -EEXIST;
+		if (!error)
+			++j->ranks;
+	} else {
+		++j->wakers;
+	}
+	if (error)
+		job_put_if_unused(j);
+	else
+		smp_store_release(&f->job, j);	/* pairs with the acquire in registered() */
+out:
+	mutex_unlock(&si_lock);
+	return error;
+}
+
+/* From release(): no call on this file is under way, and epoll has let go of its wait queue. */
+void si_file_destroy(struct si_file *f)
+{
+	mutex_lock(&si_lock);
+	if (f->job) {
+		if (f->role == SMARTINT_ROLE_RANK) {
+			xa_erase(&f->job->table, f->rank);
+			--f->job->ranks;
+		} else {
+			--f->job->wakers;
+		}
+		job_put_if_unused(f->job);
+	}
+	owner_put(f->owner);
+	mutex_unlock(&si_lock);
+	kfree_rcu(f, rcu);	/* a waker may have found it just now */
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SPDX-FileCopyrightText: 2026 The smartint authors
+ *
+ * /proc/smartint: a line of counters per job. A user sees the jobs that are his, an administrator all.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/user_namespace.h>
+
+#include "smartint.h"
+
+static bool visible(const struct file *file, const struct si_job *j)
+{
+	return uid_eq(file->f_cred->euid, j->uid) ||
+	       file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN);
+}
+
+static int show(struct seq_file *m, void *unused)
+{
+	const struct si_job *j;
+
+	seq_puts(m, "uid job ranks wakers waits wakes merged spurious missed\n");
+	mutex_lock(&si_lock);
+	list_for_each_entry(j, &si_jobs, link) {
+		if (!visible(m->file, j))
+			continue;
+		seq_printf(m, "%u %u %u %u %lld %lld %lld %lld %lld\n",
+			   from_kuid_munged(seq_user_ns(m), j->uid), j->number, j->ranks, j->wakers,
+			   atomic64_read(&j->counters.waits), atomic64_read(&j->counters.wakes),
+			   atomic64_read(&j->counters.merged), atomic64_read(&j->counters.spurious),
+			   atomic64_read(&j->counters.missed));
+	}
+	mutex_unlock(&si_lock);
+	return 0;
+}
+
+int si_proc_create(void)
+{
+	return proc_create_single("smartint", 0444, NULL, show) ? 0 : -ENOMEM;
+}
+
+void si_proc_remove(void)
+{
+	remove_proc_entry("smartint", NULL);
+}

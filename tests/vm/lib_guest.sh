@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+# shellcheck shell=bash
+# Sourced by scripts that run in a guest.
+#
+#   kernel_is_fine NAME       what the kernel said since the guest began: nothing that tells of a fault
+#   cases LABEL PROGRAM...    records the lines `PASS CASE` and `FAIL CASE` that it prints
+
+. "$SMARTINT_TOP/tests/harness/lib.sh"
+[ -n "${VM_GUEST:-}" ] || { echo "this script is for guests: tests/vm/vm run"; exit 2; }
+
+kernel_is_fine() {
+    local line
+    line=$(dmesg | grep -m 1 -E 'BUG|WARNING|Oops|general protection|Call Trace|rcu.*stall|hung task|refcount_t|list_(add|del) corruption|use-after-free|segfault|leaked')
+    if [ -n "$line" ]; then
+        dmesg | tail -n 60
+        fail "$1" "the kernel says: $line"
+    else
+        pass "$1"
+    fi
+}
+
+cases() {
+    local label=$1 word name rest any=
+    shift
+    while read -r word name rest; do
+        any=yes
+        case $word in
+        PASS) pass "$label/$name" ;;
+        FAIL) fail "$label/$name" "${rest:-see above}" ;;
+        *) echo "$word $name $rest" ;;
+        esac
+    done < <("$@" 2>&1; echo "# exit $?")
+    [ -n "$any" ] || fail "$label" "it printed nothing"
+}
