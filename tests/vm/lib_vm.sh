@@ -4,8 +4,10 @@
 # Sourced by the tests that run in virtual machines, on the host.
 #
 #   vm_begin                           prepares guests; ends the script with 77 where they can't be had
-#   vm_programs NAME...                compiles NAME.c of this directory or of tests/mpi, as $SMARTINT_BUILD/NAME
+#   vm_programs NAME...                compiles NAME.c of this directory, tests/fault or tests/mpi, as $SMARTINT_BUILD/NAME
+#   vm_busy                            and the library that run_mpi.sh -b wants
 #   vm_module                          builds smartint.ko for the guest, as $SMARTINT_BUILD_DIR/kmod/smartint.ko
+#   vm_module_of_version N DIRECTORY   one that says it has another version
 #   vm_run LABEL SECONDS [OPTIONS] SCRIPT ARGS...    in the guest; what is wrong with the guest itself fails LABEL/guest
 #
 # Scripts in the guest (guest-*) record their results themselves, with harness/lib.sh, in the host's file.
@@ -31,38 +33,64 @@ vm_begin() {
     esac
 }
 
-vm_programs() {
-    local name source
-    for name in "$@"; do
-        source=$VM_HERE/$name.c
-        [ -e "$source" ] || source=$VM_HERE/../mpi/$name.c
-        case $source in
-        */mpi/*) set -- "${SMARTINT_MPICC:-mpicc.openmpi}" ;;
-        *) set -- gcc ;;
-        esac
-        "$1" -std=c11 -O2 -g -Wall -Wextra -pthread -I"$VM_HERE/../mpi" -I"$SMARTINT_TOP/kmod/include/uapi" \
-            -o "$SMARTINT_BUILD/$name" "$source" || { fail "vm/$name" "does not compile"; exit 1; }
-    done
+vm_compile() { # vm_compile OUTPUT COMPILER ARGUMENTS... SOURCE, if it is older
+    local output=$SMARTINT_BUILD/$1 source=${*: -1}
+    shift
+    [ "$output" -nt "$source" ] && [ "$output" -nt "$VM_HERE/../mpi/check.h" ] && return 0
+    "$1" -std=c11 -O2 -g -Wall -Wextra -pthread -I"$VM_HERE/../mpi" -I"$SMARTINT_TOP/kmod/include/uapi" \
+        -o "$output" "${@:2}" || { fail "vm/$(basename "$output")" "does not compile"; exit 1; }
 }
 
-vm_module() {
-    local version log=$VM_LOGS/vm-module-build.log check=
+vm_programs() {
+    local name
+    for name in "$@"; do
+        if [ -e "$VM_HERE/$name.c" ]; then
+            vm_compile "$name" gcc "$VM_HERE/$name.c"
+        elif [ -e "$VM_HERE/../fault/$name.c" ]; then
+            vm_compile "$name" "${SMARTINT_MPICC:-mpicc.openmpi}" "$VM_HERE/../fault/$name.c"
+        else
+            vm_compile "$name" "${SMARTINT_MPICC:-mpicc.openmpi}" "$VM_HERE/../mpi/$name.c"
+        fi
+    done
+}
+# What run_mpi.sh -b loads: there is no compiler in the guest.
+vm_busy() { vm_compile libbusy.so "${SMARTINT_MPICC:-mpicc.openmpi}" -shared -fPIC "$VM_HERE/../mpi/busy.c"; }
+
+# vm_make_module DIRECTORY LOG: what is in $SMARTINT_BUILD_DIR/DIRECTORY
+vm_make_module() {
+    local version check=
     version=$(cat "$VM_DIR/version")
-    rm -rf "$SMARTINT_BUILD_DIR/kmod"
-    cp -r "$SMARTINT_TOP/kmod" "$SMARTINT_BUILD_DIR/kmod" || exit 1
     command -v sparse >/dev/null && check=C=2
-    if make -C "$SMARTINT_BUILD_DIR/kmod" KDIR="$VM_DIR/kernel/usr/src/linux-headers-$version" W=1 $check >"$log" 2>&1 &&
-        [ -e "$SMARTINT_BUILD_DIR/kmod/smartint.ko" ]; then
-        pass vm/module-is-built
-    else
+    make -C "$SMARTINT_BUILD_DIR/$1" KDIR="$VM_DIR/kernel/usr/src/linux-headers-$version" W=1 $check >"$2" 2>&1 &&
+        [ -e "$SMARTINT_BUILD_DIR/$1/smartint.ko" ]
+}
+
+# Once for all scripts of a run: the first one records what came of it.
+vm_module() {
+    local directory=$SMARTINT_BUILD_DIR/kmod log=$VM_LOGS/vm-module-build.log
+    if [ -e "$log" ] && [ -z "$(find "$SMARTINT_TOP/kmod" -type f -newer "$directory/smartint.ko" 2>&1)" ]; then
+        return
+    fi
+    rm -rf "$directory"
+    cp -r "$SMARTINT_TOP/kmod" "$directory" || exit 1
+    if ! vm_make_module kmod "$log"; then
         fail vm/module-is-built "see the log" "$log"
         exit 1
     fi
+    pass vm/module-is-built
     if grep -qiE 'warning:|error:' "$log"; then
         fail vm/module-without-warnings "$(grep -m 1 -iE 'warning:|error:' "$log")" "$log"
     else
-        pass "vm/module-without-warnings${check:+-sparse}"
+        pass vm/module-without-warnings
     fi
+}
+
+vm_module_of_version() {
+    rm -rf "${SMARTINT_BUILD_DIR:?}/$2"
+    cp -r "$SMARTINT_TOP/kmod" "$SMARTINT_BUILD_DIR/$2" &&
+        sed -i "s/#define SMARTINT_UAPI_VERSION .*/#define SMARTINT_UAPI_VERSION $1/" \
+            "$SMARTINT_BUILD_DIR/$2/include/uapi/smartint/smartint.h" &&
+        vm_make_module "$2" "$VM_LOGS/vm-$2.log" || { fail "vm/$2" "it is not built"; exit 1; }
 }
 
 vm_run() {

@@ -3,7 +3,6 @@
 #include "smartintd_core.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,7 +61,8 @@ bool core::start(int board_fd) {
         return false;
     }
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    doorbell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const wake_identity who = identity_of(board_.header());
+    doorbell_ = wake_descriptor(options_.wake, who, helper_number(options_.index));
     if (epoll_ < 0 || doorbell_ < 0 || !watch(doorbell_, tag_doorbell)) {
         why_ = std::strerror(errno);
         return false;
@@ -70,6 +70,7 @@ bool core::start(int board_fd) {
     pidfds_.assign(board_.slots(), -1);
     woken_.assign(board_.slots(), false);
     waker_.resize(board_.slots());
+    waker_.use_module(options_.wake, who);
     leave_binding(options_);
     watch_ranks();
     layout::helper_line &l = line();
@@ -145,8 +146,8 @@ void core::deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq) {
     const auto o = board_slot(&s).post(k, static_cast<std::uint32_t>(source_seq >> 32),
                                        static_cast<std::uint32_t>(source_seq));
     line().delivered.fetch_add(1, std::memory_order_relaxed);
-    if (o.wake && waker_.wake(slot, s)) {
-        line().wakes.fetch_add(1, std::memory_order_relaxed);
+    if (o.wake) {
+        to_wake_.push_back(slot);
         woken_[slot] = true;
     }
 }
@@ -187,6 +188,9 @@ bool core::anything_armed() const {
 
 unsigned core::pass() {
     unsigned events = relay_.progress();
+    if (!to_wake_.empty()) {
+        line().wakes.fetch_add(waker_.wake_all(&to_wake_, board_), std::memory_order_relaxed);
+    }
     if (0 == options_.index) {
         events += relay_.push();
     }

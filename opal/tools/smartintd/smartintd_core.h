@@ -53,6 +53,7 @@ private:
     int doorbell_ = -1;
     int unit_ = -1; // of our own, or -1
     std::vector<int> pidfds_;
+    std::vector<std::uint32_t> to_wake_; // matched by what just arrived
     std::vector<bool> woken_; // this rank's `wanted` was acted upon
     unsigned alive_ = 0;
     unsigned seen_ = 0; // ranks that have attached

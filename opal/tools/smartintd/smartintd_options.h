@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common_smartint_params.h"
+
 namespace smartint::daemon {
 
 struct options {
@@ -13,6 +15,7 @@ struct options {
     std::string cores;            // processing units it may be bound to; empty: find one
     std::string transport = "tcp";
     std::string device = "any";
+    wake_kind wake = wake_kind::automatic;
     std::string board;            // path, to take the name away once all ranks are in
     std::uint64_t moved_node = 0; // this node's identity, where this one takes another's place
     std::uint32_t launcher = 0;   // process whose processing units the job may use

@@ -125,7 +125,10 @@ int engine::open_board(const segment_ticket &ticket) {
 void engine::attach_slot() {
     layout::slot &s = segment_.slot(me_.slot);
     auto &c = s.control;
-    wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wake_kind how = wake_kind::automatic;
+    parse_wake(params_.wake, &how); // checked at the start
+    const wake_identity who = identity_of(segment_.header());
+    wake_fd_ = smartint::wake_descriptor(how, who, me_.slot);
     const auto pid = static_cast<std::uint32_t>(getpid());
     c.pid.store(pid, std::memory_order_relaxed);
     c.wake_fd.store(wake_fd_, std::memory_order_relaxed);
@@ -143,6 +146,7 @@ void engine::attach_slot() {
     board_.attach(&s);
     by_slot_.assign(segment_.slots(), nullptr);
     waker_.resize(segment_.slots());
+    waker_.use_module(how, who, &stats_);
     c.attached.store(1, std::memory_order_release); // A1, pairs with A1 of the readers
 }
 

@@ -148,22 +148,21 @@ void engine::ring_helper(unsigned index) {
         }
         doorbell = -1;
     }
-    if (-2 == doorbell) {
+    if (waker_.first(helper_number(index))) {
         return;
     }
-    if (doorbell < 0) {
+    int error = 0;
+    if (-1 == doorbell) {
         const int fd = take_descriptor(pid, h.start_time.load(std::memory_order_relaxed),
                                        h.doorbell_fd.load(std::memory_order_relaxed));
-        if (fd < 0) {
-            doorbell = -2;
-            if (-ESRCH != fd) {
-                tell(topic::no_wake, "pidfd_getfd", std::strerror(-fd));
-            }
-            return;
-        }
-        doorbell = fd;
+        doorbell = fd < 0 ? -2 : fd;
+        error = fd < 0 ? -fd : 0;
     }
-    ring_eventfd(doorbell);
+    if (doorbell >= 0) {
+        ring_eventfd(doorbell);
+    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error) {
+        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
+    }
 }
 
 // The leader looks now and then whether the helpers live, and says so once if one does not.

@@ -21,6 +21,7 @@ enum class topic : std::uint8_t {
     no_transport,     // value: transport list, detail: what there is
     no_thread,        // detail: why
     no_wake,          // detail: why
+    no_module,        // value: device, detail: why
     no_direct_copy,   // detail: why
     broken_ring,      // detail: what
     bad_parameter,    // value: name = value, detail: remedy

@@ -24,6 +24,19 @@ bool parse_strategy(const std::string &s, strategy_kind *out) {
     return true;
 }
 
+bool parse_wake(const std::string &s, wake_kind *out) {
+    if ("auto" == s) {
+        *out = wake_kind::automatic;
+    } else if ("eventfd" == s) {
+        *out = wake_kind::eventfd;
+    } else if ("module" == s) {
+        *out = wake_kind::module;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool parse_rendezvous(const std::string &s, rendezvous_kind *out) {
     if ("auto" == s) {
         *out = rendezvous_kind::automatic;
@@ -103,6 +116,7 @@ bool usable_cpus(const std::string &list, std::string *remedy) {
 bool check_params(const params &p, std::string *name, std::string *value, std::string *remedy) {
     strategy_kind s{};
     rendezvous_kind r{};
+    wake_kind w{};
 #define SMARTINT_STRING(n, def, level, help)
 #define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                      \
     if (p.n < (lowest) || p.n > (highest)) {                                                       \
@@ -121,6 +135,12 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *name = "progress";
         *value = p.progress;
         *remedy = "use none, poll, interrupt or helper";
+        return false;
+    }
+    if (!parse_wake(p.wake, &w)) {
+        *name = "wake";
+        *value = p.wake;
+        *remedy = "use auto, eventfd or module";
         return false;
     }
     if (!parse_rendezvous(p.rendezvous, &r)) {

@@ -20,6 +20,7 @@ struct params {
 };
 
 enum class strategy_kind { none, poll, interrupt, helper };
+enum class wake_kind { automatic, eventfd, module };
 enum class rendezvous_kind { automatic, read, write, copy };
 
 // Check ranges and words. On failure *name and *remedy (static or inside p's lifetime) tell
@@ -27,6 +28,7 @@ enum class rendezvous_kind { automatic, read, write, copy };
 bool check_params(const params &p, std::string *name, std::string *value, std::string *remedy);
 
 bool parse_strategy(const std::string &s, strategy_kind *out);
+bool parse_wake(const std::string &s, wake_kind *out);
 bool parse_rendezvous(const std::string &s, rendezvous_kind *out);
 // "3,7" or "8-11": processing units below 1024, in order. False: malformed.
 bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out);

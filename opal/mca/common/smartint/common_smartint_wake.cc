@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -58,28 +59,81 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
     return fd;
 }
 
+void waker::use_module(wake_kind how, const wake_identity &who, stats *s) {
+    how_ = how;
+    who_ = who;
+    stats_ = s;
+}
+
+bool waker::has_module() {
+    if (unknown == module_) {
+        const int fd = wake_kind::eventfd == how_ ? -1 : module_waker(who_);
+        module_ = fd < 0 ? impossible : fd;
+    }
+    return module_ >= 0;
+}
+
+bool waker::by_module(std::uint32_t number) {
+    if (!has_module() || 1 != module_wake(module_, &number, 1)) {
+        return false;
+    }
+    if (nullptr != stats_) {
+        stats_->add(stat::wakes_module);
+    }
+    return true;
+}
+
+namespace {
+
+bool may_be_woken(const layout::slot_control &c) {
+    return 1 == c.attached.load(std::memory_order_acquire) && // A1
+           0 == c.stopped.load(std::memory_order_relaxed);
+}
+
+} // namespace
+
+unsigned waker::wake_all(std::vector<std::uint32_t> *which, const segment &board) {
+    const auto gone = [&](std::uint32_t i) {
+        return i >= fd_.size() || !may_be_woken(board.slot(i).control);
+    };
+    unsigned done = 0;
+    if (which->size() > 1 && has_module()) {
+        which->erase(std::remove_if(which->begin(), which->end(), gone), which->end());
+        done = module_wake(module_, which->data(), which->size());
+    }
+    const unsigned together = done; // the one behind them is not known to the module: one by one
+    for (std::size_t i = together; i < which->size(); ++i) {
+        done += wake((*which)[i], board.slot((*which)[i])) ? 1 : 0;
+    }
+    which->clear();
+    return done;
+}
+
 bool waker::wake(unsigned i, const layout::slot &s) {
-    if (i >= fd_.size() || impossible == fd_[i]) {
-        return false;
-    }
     const auto &c = s.control;
-    if (1 != c.attached.load(std::memory_order_acquire) || // A1
-        0 != c.stopped.load(std::memory_order_relaxed)) {
+    if (i >= fd_.size() || !may_be_woken(c)) {
         return false;
     }
+    if (first(i)) {
+        return true;
+    }
+    int error = 0;
     if (unknown == fd_[i]) {
         const int fd = take_descriptor(c.pid.load(std::memory_order_relaxed), c.start_time,
                                        c.wake_fd.load(std::memory_order_relaxed));
-        if (fd < 0) {
-            fd_[i] = impossible;
-            if (-ESRCH != fd) {
-                tell(topic::no_wake, "pidfd_getfd", std::strerror(-fd));
-            }
-            return false;
-        }
-        fd_[i] = fd;
+        fd_[i] = fd < 0 ? impossible : fd;
+        error = fd < 0 ? -fd : 0;
     }
-    return ring_eventfd(fd_[i]);
+    if (impossible != fd_[i]) {
+        return ring_eventfd(fd_[i]);
+    }
+    if (instead(i)) {
+        return true;
+    }
+    if (0 != error && ESRCH != error) {
+        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
+    }
+    return false;
 }
 
 void waker::close() {
@@ -89,6 +143,10 @@ void waker::close() {
         }
         fd = unknown;
     }
+    if (module_ >= 0) {
+        ::close(module_);
+    }
+    module_ = unknown;
 }
 
 bool ring_eventfd(int fd) {

@@ -3,13 +3,17 @@
 //
 // Wake descriptors. A rank sleeps on an eventfd of its own; others take a copy of it with
 // pidfd_getfd, which the kernel allows exactly where it allows direct copies between the
-// two processes (same user, ptrace rules), so nobody else can wake a rank.
+// two processes (same user, ptrace rules), so nobody else can wake a rank. Where it does not,
+// or where the user prefers it, the kernel module wakes (common_smartint_wake_module.h).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "common_smartint_layout.h"
+#include "common_smartint_segment.h"
+#include "common_smartint_stats.h"
+#include "common_smartint_wake_module.h"
 
 namespace smartint {
 
@@ -24,14 +28,29 @@ class waker {
 public:
     ~waker() { close(); }
     void resize(unsigned slots) { fd_.assign(slots, unknown); }
+    // What is woken by the module is counted in *s, if there is one.
+    void use_module(wake_kind how, const wake_identity &who, stats *s = nullptr);
     // Wake the rank of slot i. False: it cannot be woken from here (it loses overlap only).
     bool wake(unsigned i, const layout::slot &s);
+    // Those of several ranks, in one call where there is a module: on a core that waker and ranks share,
+    // 16 took half as long as one by one, as the first to wake did not push the waker aside. Empties
+    // *which; how many were woken.
+    unsigned wake_all(std::vector<std::uint32_t> *which, const segment &board);
+    // By the module, if that comes first; and if it comes after a copy that was refused.
+    bool first(std::uint32_t number) { return wake_kind::module == how_ && by_module(number); }
+    bool instead(std::uint32_t number) { return wake_kind::automatic == how_ && by_module(number); }
     void close();
 
 private:
     static constexpr int unknown = -1;
     static constexpr int impossible = -2;
+    bool by_module(std::uint32_t number);
+    bool has_module();
     std::vector<int> fd_;
+    int module_ = unknown;
+    wake_kind how_ = wake_kind::eventfd;
+    wake_identity who_;
+    stats *stats_ = nullptr;
 };
 
 bool ring_eventfd(int fd);
