@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# smartint over verbs (Soft-RoCE), in one virtual machine and between two.
+set -u
+. "$(dirname "${BASH_SOURCE[0]}")/lib_vm.sh"
+transports=${SMARTINT_VERBS:-ud}
+
+vm_begin
+vm_programs phases sizes modes ordering waitforms truncate stress
+vm_busy
+# shellcheck disable=SC2086
+{
+    vm_run vm-verbs 400 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports
+    vm_run vm-two 700 -2 bash "$SMARTINT_TOP/tests/vm/guest-two" $transports
+}
+summary
