@@ -8,7 +8,7 @@ set -u
 transports=${SMARTINT_VERBS:-ud}
 
 vm_begin
-vm_programs phases sizes modes ordering waitforms truncate stress
+vm_programs phases sizes modes waitforms stress
 vm_busy
 # shellcheck disable=SC2086
 {
