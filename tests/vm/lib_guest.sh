@@ -11,7 +11,7 @@
 
 kernel_is_fine() {
     local line
-    line=$(dmesg | grep -m 1 -E 'BUG|WARNING|Oops|general protection|Call Trace|rcu.*stall|hung task|refcount_t|list_(add|del) corruption|use-after-free|segfault|leaked')
+    line=$(dmesg | grep -v -i 'command line:' | grep -m 1 -E 'BUG|WARNING|Oops|general protection|Call Trace|rcu.*stall|hung task|refcount_t|list_(add|del) corruption|use-after-free|segfault|leaked')
     if [ -n "$line" ]; then
         dmesg | tail -n 60
         fail "$1" "the kernel says: $line"
