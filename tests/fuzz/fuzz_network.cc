@@ -67,6 +67,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     caps_.read = cfg.allow_read && fuzz::the_system().can_read;
     caps_.registers = fuzz::the_system().registers;
     caps_.max_message = 4096;
+    caps_.min_read = 65;
     caps_.max_read = 8192;
     caps_.max_in_place = 2048;
     caps_.max_write = 8192;
@@ -138,7 +139,7 @@ network::result network::read(void *connection, std::byte *local, const network_
                               std::uint64_t bytes, std::uint64_t, const network_key *k,
                               network_completion *c, bool *queued) {
     read_all(connection, 1);
-    MUST_HOLD(bytes <= caps_.max_read);
+    MUST_HOLD(bytes >= caps_.min_read && bytes <= caps_.max_read);
     MUST_HOLD(!caps_.registers || (nullptr != m->handle && k->valid));
     std::memset(local, 7, bytes);
     return begun(c, queued);

@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::uint64_t most_bytes = 1U << 30; // of one read or write
 
+// How many of `left` bytes to move next, so that the transport's least remains for the last.
+std::uint64_t next_piece(std::uint64_t left, std::uint64_t least, std::uint64_t most) {
+    if (left <= most) {
+        return left;
+    }
+    return left - most < least ? most - least : most;
+}
+
 } // namespace
 
 // What a receiver may do with the memory of a send over the network: flags, address and key.
@@ -34,7 +42,8 @@ void engine::offer_memory(send_op *op, wire::rendezvous *r) {
 
 // False: it can't be read, and nothing was begun.
 bool engine::start_read(recv_op *op, const wire::rendezvous &r, const std::byte *key) {
-    if (!network_.caps().read || 0 == (r.flags & wire::rts_readable) || nullptr == op->buffer) {
+    if (!network_.caps().read || 0 == (r.flags & wire::rts_readable) || nullptr == op->buffer ||
+        op->received < network_.caps().min_read) {
         return false;
     }
     if (network_.caps().registers && (!network_.pin(op->buffer, op->received, &op->memory) ||
@@ -85,7 +94,8 @@ bool engine::pump_read(recv_op *op) {
             return true;
         }
         const std::uint64_t bytes =
-            std::min({op->received - op->moved, network_.caps().max_read, most_bytes});
+            next_piece(op->received - op->moved, network_.caps().min_read,
+                       std::min(network_.caps().max_read, most_bytes));
         op->completion.done = read_completed;
         op->completion.arg = op;
         bool queued = false;
@@ -135,7 +145,8 @@ bool engine::pump_writes(send_op *op) {
     const std::uint64_t piece =
         std::min<std::uint64_t>(params_.write_bytes, network_.caps().max_write);
     while (op->moved < op->wanted && !op->writing) {
-        const std::uint64_t bytes = std::min(piece, op->wanted - op->moved);
+        const std::uint64_t bytes =
+            next_piece(op->wanted - op->moved, network_.caps().min_write, piece);
         op->completion.done = write_completed;
         op->completion.arg = op;
         bool queued = false;

@@ -95,7 +95,8 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         return;
     }
     const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer &&
-                       rendezvous_kind::copy != rendezvous_;
+                       rendezvous_kind::copy != rendezvous_ &&
+                       op->received >= network_.caps().min_write;
     answer(op, write ? wire::mode::write : wire::mode::copy);
 }
 

@@ -241,7 +241,9 @@ void network::learn_capabilities(const network_config &cfg) {
             n.attr.cap.am.max_zcopy > 64 ? n.attr.cap.am.max_zcopy - 64 : 0);
     }
     caps_.max_message = static_cast<std::uint32_t>(n.attr.cap.am.max_bcopy);
+    caps_.min_write = n.attr.cap.put.min_zcopy;
     caps_.max_write = n.attr.cap.put.max_zcopy;
+    caps_.min_read = n.attr.cap.get.min_zcopy;
     caps_.max_read = n.attr.cap.get.max_zcopy;
     if (0 != (n.attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
         UCS_OK == uct_iface_event_fd_get(n.iface, &event_fd_) && nullptr != n.boot) {

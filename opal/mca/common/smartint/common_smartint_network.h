@@ -60,7 +60,9 @@ public:
         bool event_fd = false;           // sleeps on a descriptor
         std::uint32_t max_message = 0;   // header and payload of one active message
         std::uint32_t max_in_place = 0;  // payload of send_in_place, 0: not offered
+        std::uint64_t min_write = 0;
         std::uint64_t max_write = 0;
+        std::uint64_t min_read = 0;
         std::uint64_t max_read = 0;
     };
 
