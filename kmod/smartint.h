@@ -55,6 +55,7 @@ struct si_file {
 	wait_queue_head_t wait;
 	u64 count;		/* under wait.lock */
 	struct si_owner *owner;
+	struct pid *opener;	/* the process */
 	struct si_job *job;	/* set once, with release; role and rank are valid then */
 	u32 role;
 	u32 rank;

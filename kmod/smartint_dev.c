@@ -49,10 +49,13 @@ static struct si_job *registered(const struct si_file *f)
 	return smp_load_acquire(&f->job);	/* pairs with the release in si_file_register() */
 }
 
-/* A descriptor that was handed to another user is of no use to him. */
+/*
+ * A descriptor that was handed to another user is of no use to him. The process that opened it
+ * keeps it, also if it has become another user since (a daemon that gives up root).
+ */
 static bool same_user(const struct si_file *f)
 {
-	return uid_eq(current_euid(), f->owner->uid);
+	return uid_eq(current_euid(), f->owner->uid) || task_tgid(current) == f->opener;
 }
 
 static void post_locked(struct si_file *f, u64 count)

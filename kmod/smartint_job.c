@@ -6,6 +6,8 @@
  */
 #include <linux/err.h>
 #include <linux/moduleparam.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "smartint.h"
@@ -104,6 +106,7 @@ struct si_file *si_file_create(kuid_t uid)
 		return ERR_CAST(o);
 	}
 	f->owner = o;
+	f->opener = get_pid(task_tgid(current));
 	return f;
 }
 
@@ -175,5 +178,6 @@ void si_file_destroy(struct si_file *f)
 	}
 	owner_put(f->owner);
 	mutex_unlock(&si_lock);
+	put_pid(f->opener);
 	kfree_rcu(f, rcu);	/* a waker may have found it just now */
 }

@@ -148,6 +148,15 @@ static void another_user_can_do_nothing(void)
     CHECK(!readable(fd));
 }
 
+static void a_process_that_becomes_another_user_keeps_its_own(void)
+{
+    int fd = a_rank(job, 0);
+    int waker = a_waker(job);
+    CHECK(0 == setgid(other_user) && 0 == setuid(other_user));
+    CHECK(8 == wake_one(waker, 0, 2) && readable(fd) && 2 == take(fd));
+    FAILS(ESRCH, wake_one(a_waker(job), 0, 1)); // what it opens now is another user's
+}
+
 static void it_is_freed_after_kill_9_while_waiting(void)
 {
     for (int i = 0; i < 20; ++i) {
@@ -318,6 +327,7 @@ int main(int argc, char **argv)
         CASE(a_batch_wakes_many_and_stops_at_who_is_missing),
         CASE(another_secret_or_number_is_another_job),
         CASE(another_user_can_do_nothing),
+        CASE(a_process_that_becomes_another_user_keeps_its_own),
         CASE(it_is_freed_after_kill_9_while_waiting),
         CASE(a_killed_waker_leaves_the_ranks_as_they_are),
         CASE(a_forked_child_has_the_same_file),

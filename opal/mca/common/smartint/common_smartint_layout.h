@@ -113,7 +113,7 @@ struct alignas(line) slot_control {
     // line 1: identity, written once by the rank at attach
     shared<std::uint32_t> attached; // 1 once the line is valid
     shared<std::uint32_t> pid;
-    shared<std::int32_t> wake_fd; // an eventfd of the rank, taken with pidfd_getfd
+    shared<std::int32_t> wake_fd; // an eventfd of the rank (or the kernel module's), taken with pidfd_getfd
     std::uint32_t vpid;
     std::uint64_t start_time; // of the process, from /proc: a recycled pid is not woken
     shared<std::uint32_t> stopped; // 1 once the rank has left: never woken again
