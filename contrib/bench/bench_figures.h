@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Statistics over repetitions, and the CSV file that programs read.
+// Statistics over repetitions, and the CSV or JSON file that programs read.
 
 #ifndef SMARTINT_BENCH_FIGURES_H
 #define SMARTINT_BENCH_FIGURES_H
@@ -46,6 +46,10 @@ inline const char *name_of(const char *word)
 {
     return word;
 }
+inline const char *name_of(const std::string &word)
+{
+    return word.c_str();
+}
 
 // Rank 0's figures: one per line in the CSV file, for programs. Other ranks hold an idle one.
 class figures {
@@ -62,13 +66,17 @@ public:
                 MPI_Abort(MPI_COMM_WORLD, 2);
             }
         }
+        json_ = path.ends_with(".json");
         if (nullptr != out_) {
-            std::fputs("figure,mode,bytes,rank,unit,value\n", out_);
+            std::fputs(json_ ? "[" : "figure,mode,bytes,rank,unit,value\n", out_);
         }
     }
     figures() = default;
     ~figures()
     {
+        if (nullptr != out_ && json_) {
+            std::fputs("\n]\n", out_);
+        }
         if (nullptr != out_ && stdout != out_) {
             std::fclose(out_);
         }
@@ -82,6 +90,15 @@ public:
         if (nullptr == out_) {
             return;
         }
+        if (json_) {
+            std::fprintf(out_,
+                         "%s\n{\"figure\": \"%s\", \"mode\": \"%s\", \"bytes\": %zu, "
+                         "\"rank\": %d, \"unit\": \"%s\", \"value\": %.6g}",
+                         empty_ ? "" : ",", figure, mode, bytes, rank, unit, value);
+            empty_ = false;
+            std::fflush(out_);
+            return;
+        }
         std::fprintf(out_, "%s,%s,", figure, mode);
         std::fprintf(out_, 0 == bytes ? "," : "%zu,", bytes);
         std::fprintf(out_, rank < 0 ? "," : "%d,", rank);
@@ -89,13 +106,14 @@ public:
         std::fflush(out_);
     }
     template <typename M>
-    void put(const std::string &figure, M m, std::size_t bytes, const char *unit, double value)
+    void put(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
+             double value)
     {
         put(figure.c_str(), name_of(m), bytes, -1, unit, value);
     }
     // least and median of the samples
     template <typename M>
-    void put_both(const std::string &figure, M m, std::size_t bytes, const char *unit,
+    void put_both(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
                   const std::vector<double> &samples)
     {
         put(figure + "_min", m, bytes, unit, smallest(samples));
@@ -103,7 +121,7 @@ public:
     }
     // least, quartiles and median of the samples
     template <typename M>
-    void put_spread(const std::string &figure, M m, std::size_t bytes, const char *unit,
+    void put_spread(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
                     const std::vector<double> &samples)
     {
         put_both(figure, m, bytes, unit, samples);
@@ -113,6 +131,7 @@ public:
 
 private:
     std::FILE *out_ = nullptr;
+    bool json_ = false, empty_ = true;
 };
 
 } // namespace bench

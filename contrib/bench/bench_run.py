@@ -102,7 +102,7 @@ class Progress:
 
 
 class Runner:
-    """Builds one benchmark and runs it; `options` has out, mpirun, mpicxx and prio."""
+    """Builds benchmarks and runs them, `program` where no other is named; `options` has out, mpirun, mpicxx and prio."""
 
     def __init__(self, options, program):
         self.options, self.program = options, program
@@ -119,17 +119,19 @@ class Runner:
 
     # -- preparation
 
-    def build(self, mpi):
+    def build(self, mpi, program=None, flags=("-O2",), libraries=()):
+        program = program or self.program
         compiler = self.options.mpicxx if mpi == "openmpi" else "mpicxx.mpich"
-        target = os.path.join(self.out, "bin", f"{self.program}.{mpi}")
+        target = os.path.join(self.out, "bin", f"{program}.{mpi}")
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        source = os.path.join(HERE, f"{self.program}.cc")
+        source = os.path.join(HERE, f"{program}.cc")
         newest = max(os.path.getmtime(os.path.join(HERE, f)) for f in os.listdir(HERE) if f.endswith((".cc", ".h")))
         if not os.path.exists(target) or os.path.getmtime(target) < newest:
-            built = subprocess.run([compiler, "-O2", "-std=c++20", "-o", target, source], capture_output=True, text=True)
+            command = [compiler, *flags, "-std=c++20", "-o", target, source, *libraries]
+            built = subprocess.run(command, capture_output=True, text=True)
             if built.returncode:
-                sys.exit(f"run-{self.program}: {compiler} could not build {source}:\n{built.stderr[-2000:]}")
-        self.programs[mpi] = target
+                sys.exit(f"{compiler} could not build {source}:\n{built.stderr[-2000:]}")
+        self.programs[program, mpi] = target
 
     # -- the emulated cluster
 
@@ -165,14 +167,14 @@ class Runner:
             return [*words, "--map-by", "core", "--bind-to", "core"]
         return [*words, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 
-    def run(self, setting, system, words, estimate, ranks=2):
+    def run(self, setting, system, words, estimate, ranks=2, program=None):
         """Runs the benchmark once; returns its figures, or None if it failed (and notes why)."""
         self.number += 1
         path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
         self.last = path
         limit = 30 + 5 * estimate
         stats = ["--mca", "smartint_stats_file", f"{path[:-4]}.stats.%r"] if self.stats and system.smartint() else []
-        command = [*self.launch(setting, system, ranks, limit, stats), self.programs[system.mpi], *words, "--csv", path]
+        command = [*self.launch(setting, system, ranks, limit, stats), self.programs[program or self.program, system.mpi], *words, "--csv", path]
         if self.options.prio:
             command.append("--prio")
         self.child = subprocess.Popen(command, env=self.cluster_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
