@@ -152,14 +152,21 @@ private:
     double compute(communication &c, double us, std::vector<MPI_Request> &requests,
                    double begin) const
     {
+        const auto spend = [this](double time) {
+            if (o_.asleep) {
+                sleep_us(time);
+            } else {
+                program_.work().compute(time);
+            }
+        };
         if (!o_.watch && 0 == o_.poke) {
-            program_.work().compute(us);
+            spend(us);
             return -1;
         }
-        const double step = 0 < o_.poke ? o_.poke : std::max(1., us / 200);
+        const double step = 0 < o_.poke ? o_.poke : std::max(o_.asleep ? 100. : 1., us / 200);
         double there = -1;
         for (double done = 0; done < us; done += step) {
-            program_.work().compute(std::min(step, us - done));
+            spend(std::min(step, us - done));
             if (0 < o_.poke) {
                 int flag;
                 MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag,

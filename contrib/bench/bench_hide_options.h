@@ -27,6 +27,7 @@ struct hide_options {
     double tsyn = 0; // us, overrides the ratios
     double poke = 0; // us between calls of MPI_Testall, 0: none
     bool watch = false;
+    bool asleep = false;
     bool latency_only = false;
     std::map<std::size_t, double> reference;                                 // size -> us
     std::map<std::pair<std::string, std::size_t>, double> reference_by_name; // T_lat's name, size
@@ -45,6 +46,10 @@ struct hide_options {
                "also: when the data was there, by looking into the buffer while computing "
                "(progression)",
                watch);
+        a.flag(0, "asleep",
+               "sleep for T_syn instead of computing: with more ranks than cores, what helper and "
+               "threads can do",
+               asleep);
         a.flag(0, "latency-only", "T_lat only", latency_only);
         a.add(0, "reference", "LIST", "T_ref per size in us, as 64K:550,1M:8800",
               [this](const char *text) { read_list(text); });

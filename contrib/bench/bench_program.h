@@ -9,6 +9,7 @@
 
 #include "bench_arguments.h"
 #include "bench_figures.h"
+#include "bench_load.h"
 #include "bench_place.h"
 #include "bench_work.h"
 
@@ -87,6 +88,7 @@ public:
         } else {
             out_.emplace();
         }
+        load_.emplace();
     }
     program(const program &) = delete;
     program &operator=(const program &) = delete;
@@ -122,6 +124,7 @@ public:
     int end(std::uint64_t wrong)
     {
         MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+        load_->report(*out_);
         out_->put("wrong_messages", "all", 0, "1", static_cast<double>(wrong));
         if (0 != wrong && 0 == rank_) {
             std::fprintf(stderr, "%s: %llu messages or results were wrong\n",
@@ -138,6 +141,7 @@ private:
     std::optional<priority> raised_;
     std::optional<bench::work> work_;
     std::optional<figures> out_;
+    std::optional<load> load_; // from the first to the last measurement
     int rank_ = 0, size_ = 1;
 };
 

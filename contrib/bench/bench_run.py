@@ -157,7 +157,10 @@ class Runner:
         timeout = ["timeout", "-k", "5", str(int(limit))]
         if setting.rate:
             verb = "mpirun" if system.mpi == "openmpi" else "mpich"
-            return [*timeout, CLUSTER, verb, *system.mca, *more]
+            words = [*timeout, CLUSTER, verb]
+            if ranks > 2:
+                words += ["--ppn", str(ranks // 2)]
+            return [*words, *system.mca, *more]
         if system.mpi == "mpich":
             return [*timeout, "mpiexec.hydra", "-bind-to", "core", "-np", str(ranks)]
         words = [*timeout, self.options.mpirun, "-np", str(ranks), *system.mca, *more]

@@ -20,6 +20,13 @@ inline double now_us(clockid_t clock = CLOCK_MONOTONIC)
     return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
+inline void sleep_us(double us)
+{
+    const auto ns = static_cast<long>(1e3 * std::max(0., us));
+    const timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&t, nullptr);
+}
+
 // Work in registers only, each step waiting for the one before: its length depends on nothing but
 // the time the thread gets on a core, so what it takes longer than alone was taken by somebody
 // else.

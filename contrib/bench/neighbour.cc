@@ -88,9 +88,7 @@ private:
     void pair(phase p, double end)
     {
         if (phase::asleep == p) {
-            const auto left = static_cast<long>(1e3 * std::max(0., end - now_us()));
-            const timespec t{left / 1'000'000'000, left % 1'000'000'000};
-            nanosleep(&t, nullptr);
+            sleep_us(end - now_us());
         } else if (phase::busy == p) {
             while (now_us() < end) {
                 program_.work().compute(100);
