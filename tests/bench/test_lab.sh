@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# The benchmark lab in its quick form: every program builds and runs with ob1, smartint and, where it is installed,
+# MPICH, on one node and on emulated ones; its data is right; the report is there. Then: it can be interrupted and goes
+# on; a wrong result is noticed. What is measured decides nothing.
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+out=$(mktemp -d "${SMARTINT_LOGS:-/tmp}/lab.XXXXXX") || exit 2
+lab=
+trap '[ -z "$lab" ] || kill "$lab" 2>/dev/null; rm -rf -- "$out"' EXIT
+trap 'exit 130' INT TERM HUP
+
+command -v python3 >/dev/null || { skip bench/lab "there is no python3"; summary; exit 77; }
+
+journal=$out/results/journal.jsonl
+runs() { cat "$journal" 2>/dev/null | wc -l; }
+
+# interrupted after some runs: nothing is left, and the same command goes on
+"$top/contrib/bench/run-lab" --quick --out "$out/results" >"$out/log" 2>&1 &
+lab=$!
+for _ in $(seq 1800); do
+    [ "$(runs)" -lt 6 ] && kill -0 $lab 2>/dev/null || break
+    sleep 0.2
+done
+kill -TERM $lab 2>/dev/null
+wait $lab
+interrupted=$?
+lab=
+kept=$(runs)
+head -n "$kept" "$journal" >"$out/before" 2>/dev/null
+timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick --out "$out/results" >>"$out/log" 2>&1
+status=$?
+if [ $interrupted -eq 143 ] && [ "$kept" -ge 6 ] && [ "$(runs)" -gt "$kept" ] &&
+    head -n "$kept" "$journal" | cmp -s - "$out/before"; then
+    pass bench/lab-goes-on
+else
+    fail bench/lab-goes-on "interrupted with status $interrupted after $kept runs, $(runs) in the end"
+fi
+[ $status -eq 0 ] || { cat "$out/log"; fail bench/lab-run "exit status $status: $(grep -m 1 -i failed "$out/log")"; }
+
+# NAME of all runs: experiment, setting, system; passed if the run ended well and said that all was right
+while IFS=$'\t' read -r name ok file; do
+    if [ "$ok" != True ]; then
+        fail "bench/lab-$name" "it failed" "$out/results/${file%.csv}.log"
+        cat "$out/results/${file%.csv}.log" 2>/dev/null
+    elif ! grep -q '^wrong_messages,all,,,1,0$' "$out/results/$file"; then
+        fail "bench/lab-$name" "wrong data, or nothing checked"
+    else
+        pass "bench/lab-$name"
+    fi
+done < <(python3 - "$journal" <<'EOF'
+import json, sys
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    print("-".join((e["setting"], e["experiment"], e["system"])), e["ok"], e["file"], sep="\t")
+EOF
+)
+
+# every experiment of the plan was run with smartint; the report holds each and can be parsed
+missing=$(cd "$top/contrib/bench" && PYTHONDONTWRITEBYTECODE=1 python3 - "$out/results" <<'EOF'
+import html.parser, json, sys
+sys.path.insert(0, ".")
+import lab_plan
+entries = [json.loads(line) for line in open(sys.argv[1] + "/journal.jsonl")]
+settings = {e["setting"] for e in entries}
+ran = {e["experiment"] for e in entries if e["system"] == "helper"}
+text = open(sys.argv[1] + "/lab.html").read()
+for e in lab_plan.EXPERIMENTS:
+    if len(settings) == 1 and "intra" not in e.settings:
+        continue
+    if e.key not in ran:
+        print(f"{e.key} was not run with smartint;")
+    if f'id="{e.key}"' not in text:
+        print(f"{e.key} is not in the report;")
+
+class Strict(html.parser.HTMLParser):
+    open_tags = []
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "br"):
+            self.open_tags.append(tag)
+        for name, value in attributes:
+            if name in ("src", "href") and not value.startswith("#"):
+                print(f"the report needs {value};")
+    def handle_startendtag(self, tag, attributes):
+        pass
+    def handle_endtag(self, tag):
+        while self.open_tags and self.open_tags[-1] != tag and self.open_tags[-1] == "p":
+            self.open_tags.pop()
+        if not self.open_tags or self.open_tags.pop() != tag:
+            print(f"</{tag}> at {self.getpos()} closes nothing;")
+Strict().feed(text)
+if text.count("<svg") < 20:
+    print("the report has hardly a picture;")
+EOF
+)
+if [ -z "$missing" ]; then pass bench/lab-report; else fail bench/lab-report "$missing"; fi
+
+# wrong results are noticed: in each kernel and kind of message one line is changed
+notices() {   # notices NAME FILE FROM TO RANKS WORDS...
+    local name=$1 file=$2 from=$3 to=$4 ranks=$5
+    shift 5
+    rm -rf "$out/changed" && cp -r "$top/contrib/bench" "$out/changed"
+    if ! grep -qF -- "$from" "$out/changed/$file"; then
+        fail "bench/lab-notices-$name" "$file has no line to change"
+        return
+    fi
+    python3 - "$out/changed/$file" "$from" "$to" <<'EOF'
+import sys
+path, old, new = sys.argv[1:]
+text = open(path).read()
+open(path, "w").write(text.replace(old, new, 1))
+EOF
+    if ! mpicxx.openmpi -O1 -std=c++20 -o "$out/changed/program" "$out/changed/$name.cc" -lfftw3 2>"$out/changed/errors"; then
+        fail "bench/lab-notices-$name" "it does not build"
+        cat "$out/changed/errors"
+        return
+    fi
+    timeout -k 5 60 mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none --mca pml ob1 -np "$ranks" \
+        "$out/changed/program" "$@" --loops-per-us 300 >"$out/changed/said" 2>&1
+    if grep -q 'were wrong' "$out/changed/said"; then
+        pass "bench/lab-notices-$name"
+    else
+        fail "bench/lab-notices-$name" "it was not noticed: $(tail -n 1 "$out/changed/said")"
+    fi
+}
+notices cannon cannon.cc 'b_block_.swap(next_b_);' ';' 4 --size 64 --reps 1 --verify
+notices stencil stencil.cc 'in_[side][i];' 'in_[side ^ 1][i];' 8 --size 12 --reps 1 --verify
+notices fft fft.cc 'from += part_;' '' 4 --size 16 --reps 1 --verify
+notices adi adi.cc 'sent_.swap(end_out_);' '' 4 --size 16 --reps 1 --verify
+notices collectives collectives_list.h 'offsets[i] = static_cast<int>(i * bytes);' 'offsets[i] = 0;' 3 --only igatherv --sizes 1K --reps 3
+notices overlap overlap.cc 'sends_ ? bytes : 0' 'sends_ ? bytes - 8 : 0' 2 --only overlap --sizes 1K --reps 3
+summary
