@@ -11,8 +11,8 @@ COLOURS = {
 DASHES = {"none": "6 3", "poll": "2 2", "ob1-thread": "9 3", "ideal": "1 3"}
 MARKS = {"ob1": "circle", "ob1-thread": "square", "ucx": "triangle", "mpich": "diamond", "none": "circle",
          "poll": "triangle", "helper": "square"}
-WIDTH, HEIGHT = 460, 270
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 56
+WIDTH, HEIGHT = 460, 285
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 71
 
 
 def number(v):
@@ -71,12 +71,13 @@ class Canvas:
         return HEIGHT - BOTTOM - (v - self.low) / ((self.high - self.low) or 1) * (HEIGHT - BOTTOM - TOP)
 
     def legend(self, keys, titles):
-        x, y = LEFT, HEIGHT - 10
+        """Below the axis' title, in as many rows as it takes."""
+        x, y = LEFT, HEIGHT - BOTTOM + 44
         for key in keys:
             words = titles.get(key, key)
-            wide = 22 + 5.6 * len(words)
+            wide = 24 + 5.4 * len(words)
             if x + wide > self.width:
-                x, y = LEFT, y - 13
+                x, y = LEFT, y + 14
             self.line(x, y - 4, x + 16, y - 4, COLOURS.get(key, "#444"), 2, DASHES.get(key, ""))
             self.mark(x + 8, y - 4, key)
             self.text(x + 19, y, words, size=10)

@@ -100,14 +100,21 @@ class Results:
     def settings(self, experiment):
         return list(dict.fromkeys(s for e, s, _ in self.runs if e == experiment))
 
+    # counters, what only serves a run's own control, and what follows from other figures
+    LEFT_OUT = ("smartint_", "pml_smartint", "btl_smartint", "loops", "late_", "reps", "others", "stolen", "measured",
+                "t_arrival", "t_lat_all", "t_ref", "wrong", "preempted", "memory_thread", "memory_board", "memory_malloc",
+                "slowed", "ideal")
+
     def everything(self):
-        """Rows of a small table: one for each figure, counters and single calibrations left out."""
+        """Rows of a small table, one for each figure: of those by repetition the least."""
         for (experiment, setting, system), runs in self.runs.items():
             keys = dict.fromkeys(k for run in runs for k in run)
+            figures = {figure for figure, _, _ in keys}
             for figure, mode, size in keys:
-                if figure.startswith(("smartint_", "pml_smartint", "btl_smartint", "loops", "late_", "reps", "others", "stolen", "measured")):
+                if figure.startswith(self.LEFT_OUT) or figure.endswith("_med") and f"{figure[:-4]}_min" in figures:
                     continue
-                values = [run[figure, mode, size] for run in runs if (figure, mode, size) in run]
-                v = Value(values)
-                yield [experiment, setting, system, figure, mode, size or "", v.n, f"{v.middle:.5g}", f"{v.low:.5g}",
-                       f"{v.high:.5g}"]
+                if figure.startswith("t_sender") and mode != "late":
+                    continue
+                v = Value([run[figure, mode, size] for run in runs if (figure, mode, size) in run])
+                yield [experiment, setting, system, figure, mode, size or "", v.n, f"{v.middle:.4g}", f"{v.low:.4g}",
+                       f"{v.high:.4g}"]
