@@ -32,8 +32,10 @@ public:
         MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         const double seconds = std::max(1e-3, end.wall - begin_.wall);
         out.put("measured", "all", 0, "s", seconds);
+        // of a very short time the kernel's ticks say little
         out.put("others", "all", 0, "1",
-                std::max(0., end.programs - begin_.programs - all) / seconds);
+                std::clamp((end.programs - begin_.programs - all) / seconds, 0.,
+                           static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN))));
         out.put("stolen", "all", 0, "1",
                 (end.stolen - begin_.stolen) / std::max(1e-3, end.machine - begin_.machine));
     }
