@@ -19,6 +19,10 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
+// Of one message in one pass of the application. What it hands to a network fills the queues on the
+// way: an answer to a message that comes the other way would stand behind all of it, and the two
+// directions would take turns.
+constexpr std::uint64_t burst_bytes = 131072;
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
 template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
@@ -271,7 +275,8 @@ bool engine::pump_fragments(send_op *op) {
     }
     const std::uint32_t piece =
         in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
-    while (op->moved < op->wanted && !op->writing &&
+    const std::uint64_t most = by_thread_ ? op->wanted : op->moved + burst_bytes;
+    while (op->moved < std::min(op->wanted, most) && !op->writing &&
            op->moved - op->consumed < params_.window_bytes &&
            (route::network == ep->way || nullptr == ep->pending_head)) {
         auto bytes =
