@@ -33,6 +33,8 @@ SYSTEMS = [
     System("mpich", "MPICH", [], mpi="mpich"),
     System("none", "smartint none", [("pml", "smartint"), ("smartint_progress", "none")], peer=False),
     System("poll", "smartint poll", [("pml", "smartint"), ("smartint_progress", "poll")], peer=False),
+    System("interrupt", "smartint interrupt",
+           [("pml", "smartint"), ("smartint_progress", "interrupt")], peer=False),
     System("helper", "smartint helper", [("pml", "smartint"), ("smartint_progress", "helper")], peer=False),
 ]
 

@@ -6,11 +6,11 @@ import math
 
 COLOURS = {
     "ob1": "#7a8794", "ob1-thread": "#2f5f93", "ucx": "#3f8f6b", "mpich": "#a07d3f",
-    "none": "#d9a441", "poll": "#d56b2a", "helper": "#c0202a", "ideal": "#000000",
+    "none": "#d9a441", "poll": "#d56b2a", "interrupt": "#a0529c", "helper": "#c0202a", "ideal": "#000000",
 }
 DASHES = {"none": "6 3", "poll": "2 2", "ob1-thread": "9 3", "ideal": "1 3"}
 MARKS = {"ob1": "circle", "ob1-thread": "square", "ucx": "triangle", "mpich": "diamond", "none": "circle",
-         "poll": "triangle", "helper": "square"}
+         "poll": "triangle", "interrupt": "diamond", "helper": "square"}
 WIDTH, HEIGHT = 460, 285
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 71
 

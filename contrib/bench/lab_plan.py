@@ -96,7 +96,7 @@ EXPERIMENTS = [
         "scalability", "overlap", "Ranks that one helper serves (8 ranks on each node; computing is sleeping)",
         "--only overlap --mode receiver --sizes 256K --ratio 1,4 --asleep --time 1.5 --reps 8",
         quick="--only overlap --mode receiver --sizes 256K --ratio 1 --asleep --reps 3 --warmup 1",
-        settings=("net",), ranks=16, reference=True, seconds=4, systems="ob1,ob1-thread,none,poll,helper", figure="SI 4.8",
+        settings=("net",), ranks=16, reference=True, seconds=4, systems="ob1,ob1-thread,none,poll,interrupt,helper", figure="SI 4.8",
         headline=[("t_total_min", "receiver@1")]),
     Experiment(
         "memory", "messages", "Memory of a rank", "--only memory", quick="--only memory", seconds=1.5, figure="SI 4.5.2",
@@ -134,16 +134,16 @@ EXPERIMENTS = [
     Experiment(
         "cannon", "cannon", "Cannon's matrix multiplication, four ranks (two on each core)",
         "--size 512 --time 1.5 --reps 12", quick="--size 64 --reps 2 --verify", ranks=4, seconds=2.5,
-        systems="ob1,ob1-thread,ucx,none,poll,helper", figure="LF 9 to 12", headline=[("t_total_min", "cannon@hidden")]),
+        systems="ob1,ob1-thread,ucx,none,poll,interrupt,helper", figure="LF 9 to 12", headline=[("t_total_min", "cannon@hidden")]),
     Experiment(
         "cannon-openmp", "cannon", "Cannon's matrix multiplication, MPI and OpenMP, four ranks of two threads",
         "--size 512 --threads 2 --time 1.5 --reps 12", quick="--size 64 --threads 2 --reps 2 --verify", ranks=4, seconds=2.5,
-        systems="ob1,ob1-thread,ucx,none,poll,helper", figure="LF 9, 10", settings=("net",),
+        systems="ob1,ob1-thread,ucx,none,poll,interrupt,helper", figure="LF 9, 10", settings=("net",),
         headline=[("t_total_min", "cannon@hidden")]),
     Experiment(
         "adi", "adi", "Line solves with the messages of NAS SP, four ranks (two on each core)",
         "--size 64 --steps 2 --time 1.5 --reps 12", quick="--size 16 --steps 1 --reps 2 --verify", ranks=4, seconds=2.5,
-        systems="ob1,ob1-thread,ucx,none,poll,helper", figure="SI 4.14, LF 4", headline=[("t_total_min", "adi@hidden")]),
+        systems="ob1,ob1-thread,ucx,none,poll,interrupt,helper", figure="SI 4.14, LF 4", headline=[("t_total_min", "adi@hidden")]),
 ]
 
 # What is compiled differently.

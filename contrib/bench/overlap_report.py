@@ -171,7 +171,7 @@ def figures_per_system(results, setting, systems):
 
 COLOURS = {
     "ob1": "#b8c4d0", "ob1-thread": "#5b7fa6", "ucx": "#8fb3a2", "mpich": "#c9b79c",
-    "none": "#f3d2a2", "poll": "#e89c4b", "helper": "#c8372d",
+    "none": "#f3d2a2", "poll": "#e89c4b", "interrupt": "#a0529c", "helper": "#c8372d",
 }
 SCRIPT_HEAD = """\
 set encoding utf8
