@@ -2,33 +2,12 @@
 // Description: two started jobs of one's own that find each other by a port (MPI_Comm_accept, MPI_Comm_connect):
 // neither is the other's parent. Messages of all sizes both ways, from everyone to everyone, twice over
 // a new connection. argv[1]: processes per job; the started ones get "accept" or "connect" as well.
-#include "check.h"
+#include "across.h"
 
-enum { TAG = 5, PORT = 6, TIMES = 2, MAX_SIZE = 1 << 20 };
+enum { PORT = 6, TIMES = 2, MAX_SIZE = 1 << 20 };
 
 static const size_t sizes[] = {0, 8, 4096, 65536, 70001, MAX_SIZE};
 enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
-
-static void exchange(MPI_Comm comm, int side, size_t n)
-{
-    int rank, remote;
-    MPI(MPI_Comm_rank(comm, &rank));
-    MPI(MPI_Comm_remote_size(comm, &remote));
-    for (int r = 0; r < remote; ++r) {
-        unsigned char *in = guarded_alloc(n), *out = guarded_alloc(n);
-        MPI_Request request[2];
-        MPI_Status status;
-        fill(out, n, key_of(240 + side, rank, r, n));
-        MPI(MPI_Irecv(in, (int) n, MPI_BYTE, r, TAG, comm, &request[0]));
-        MPI(MPI_Isend(out, (int) n, MPI_BYTE, r, TAG, comm, &request[1]));
-        MPI(MPI_Wait(&request[0], &status));
-        CHECK_STATUS(&status, r, TAG, n);
-        VERIFY(in, n, key_of(240 + !side, r, rank, n), "message of the other job");
-        MPI(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
-        guarded_free(in, n);
-        guarded_free(out, n);
-    }
-}
 
 static void child(MPI_Comm parent, int accepts)
 {
@@ -51,7 +30,7 @@ static void child(MPI_Comm parent, int accepts)
         }
         test_note = "exchanging";
         for (int s = 0; s < N_SIZES; ++s) {
-            exchange(other, accepts, sizes[s]);
+            exchange_across(other, 240, accepts, sizes[s]);
         }
         test_note = "parting";
         MPI(MPI_Comm_disconnect(&other));

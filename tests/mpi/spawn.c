@@ -2,37 +2,12 @@
 // Description: the job starts more processes of itself (MPI_Comm_spawn), exchanges messages of all sizes
 // with them over the intercommunicator and over the merged one, and parts from them. Twice.
 // argv[1]: how many processes to start.
-#include "check.h"
+#include "across.h"
 
-enum { MAX_SIZE = 4 << 20, TAG = 3, TIMES = 2 };
+enum { MAX_SIZE = 4 << 20, TIMES = 2 };
 
 static const size_t sizes[] = {0, 1, 1000, 8192, 65536, 70001, 1 << 20, MAX_SIZE};
 enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
-
-// Everyone with everyone of the other group, both ways at once. Keys name the sender by side and rank.
-static void exchange(MPI_Comm comm, int side, size_t n)
-{
-    int rank, remote;
-    static char note[64];
-    test_note = note;
-    snprintf(note, sizeof(note), "exchanging %zu bytes, %s", n, side ? "started" : "starting");
-    MPI(MPI_Comm_rank(comm, &rank));
-    MPI(MPI_Comm_remote_size(comm, &remote));
-    for (int r = 0; r < remote; ++r) {
-        unsigned char *in = guarded_alloc(n), *out = guarded_alloc(n);
-        MPI_Request request[2];
-        MPI_Status status;
-        fill(out, n, key_of(230 + side, rank, r, n));
-        MPI(MPI_Irecv(in, (int) n, MPI_BYTE, r, TAG, comm, &request[0]));
-        MPI(MPI_Isend(out, (int) n, MPI_BYTE, r, TAG, comm, &request[1]));
-        MPI(MPI_Wait(&request[0], &status));
-        CHECK_STATUS(&status, r, TAG, n);
-        VERIFY(in, n, key_of(230 + !side, r, rank, n), "message of the other group");
-        MPI(MPI_Wait(&request[1], MPI_STATUS_IGNORE));
-        guarded_free(in, n);
-        guarded_free(out, n);
-    }
-}
 
 static void together(MPI_Comm comm, int side)
 {
@@ -41,7 +16,10 @@ static void together(MPI_Comm comm, int side)
     MPI(MPI_Comm_size(comm, &local));
     MPI(MPI_Comm_remote_size(comm, &remote));
     for (int i = 0; i < N_SIZES; ++i) {
-        exchange(comm, side, sizes[i]);
+        static char note[64];
+        test_note = note;
+        snprintf(note, sizeof(note), "exchanging %zu bytes, %s", sizes[i], side ? "started" : "starting");
+        exchange_across(comm, 230, side, sizes[i]);
     }
     test_note = "merging";
     MPI(MPI_Intercomm_merge(comm, side, &all));
