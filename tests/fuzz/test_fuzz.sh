@@ -55,7 +55,7 @@ vpath %.cc $engine $daemon $here
 END
     echo -n "PARTS ="
     for file in "$engine"/common_smartint_*.cc "$daemon"/smartintd_*.cc; do
-        case $file in *_mca.cc | *_network.cc) continue ;; esac
+        case $file in *_mca.cc | *_network*.cc) continue ;; esac
         file=${file##*/}
         echo -n " ${file%.cc}.o"
     done
@@ -67,7 +67,7 @@ END
         echo "fuzz_$target: fuzz_$target.o $more \$(PARTS) \$(BELOW)"
         printf '\t$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(WRAP) -o $@ $^ $(LIBS)\n'
     done
-    echo "fuzz_modex: fuzz_modex.o \$(PARTS) common_smartint_network.o"
+    echo "fuzz_modex: fuzz_modex.o \$(PARTS) common_smartint_network.o common_smartint_network_connect.o common_smartint_network_move.o"
     printf '\t$(CXX) $(CXXFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)\n'
     echo "-include *.d"
 } >"$out/Makefile"
