@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "fuzz_input.h"
 #include "fuzz_system.h"
@@ -18,6 +19,7 @@ struct network::impl {
     handler on_message = nullptr;
     void *arg = nullptr;
     unsigned connections = 0; // open ones
+    std::set<char *> pinned;  // what operations hold when the engine ends goes with the network
 };
 
 namespace {
@@ -61,7 +63,7 @@ network::result begun(network_completion *c, bool *queued) {
 } // namespace
 
 int network::open(const network_config &cfg, handler h, void *arg) {
-    impl_ = new impl{h, arg, 0};
+    impl_ = new impl{h, arg, 0, {}};
     address_.assign(address_bytes, std::byte{7});
     caps_.write = cfg.allow_write && fuzz::the_system().can_write;
     caps_.read = cfg.allow_read && fuzz::the_system().can_read;
@@ -78,6 +80,9 @@ void network::close() {
     if (is_open()) {
         MUST_HOLD(0 == impl_->connections); // UCX crashes where one is left
         fuzz::the_system().writes.clear();
+        for (char *p : impl_->pinned) {
+            delete p;
+        }
     }
     delete impl_;
     impl_ = nullptr;
@@ -147,21 +152,24 @@ network::result network::read(void *connection, std::byte *local, const network_
 
 bool network::connecting(const void *) const { return 3 == fuzz::the_system().answer(); }
 
-// A leak finds who does not unpin: the handle is memory.
+// The handle is memory: used after unpin(), it is noticed.
 bool network::pin(const void *address, std::uint64_t bytes, network_memory *out) {
     read_all(address, bytes);
     if (3 == fuzz::the_system().answer()) {
         return false;
     }
     MUST_HOLD(nullptr == out->handle);
-    out->handle = new char;
+    out->handle = *impl_->pinned.insert(new char).first;
     out->key_bytes = key_bytes;
     std::memset(out->key, 9, key_bytes);
     return true;
 }
 
 void network::unpin(network_memory *m) {
-    delete static_cast<char *>(m->handle);
+    if (nullptr != m->handle && is_open()) {
+        MUST_HOLD(1 == impl_->pinned.erase(static_cast<char *>(m->handle)));
+        delete static_cast<char *>(m->handle);
+    }
     m->handle = nullptr;
     m->key_bytes = 0;
 }
