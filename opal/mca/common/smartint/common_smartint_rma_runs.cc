@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_rma_runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace smartint {
+
+void rma_layout::append(std::int64_t offset, std::uint64_t length) {
+    if (0 != length) {
+        append(rma_run{offset, length, 0, 1});
+    }
+}
+
+void rma_layout::append(const rma_run &run) {
+    element_bytes_ += run.bytes();
+    if (!runs_.empty() && 1 == run.count) {
+        rma_run &last = runs_.back();
+        const std::int64_t end =
+            last.offset + last.stride * static_cast<std::int64_t>(last.count - 1);
+        if (1 == last.count && end + static_cast<std::int64_t>(last.length) == run.offset) {
+            last.length += run.length;
+            return;
+        }
+        if (last.length == run.length && (1 == last.count || end + last.stride == run.offset)) {
+            last.stride = run.offset - end;
+            ++last.count;
+            return;
+        }
+    }
+    runs_.push_back(run);
+}
+
+void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
+    repeat_ = times;
+    extent_ = extent;
+    if (0 == times) {
+        runs_.clear();
+        element_bytes_ = 0;
+        repeat_ = 1;
+        return;
+    }
+    if (1 == times || 1 != runs_.size()) {
+        return;
+    }
+    // One run goes on into the next element: one longer run in place of many.
+    rma_run &only = runs_[0];
+    const auto length = static_cast<std::int64_t>(only.length);
+    if (1 == only.count && extent == length) {
+        only.length *= times;
+    } else if (1 == only.count) {
+        only.stride = extent;
+        only.count = times;
+    } else if (extent == only.stride * static_cast<std::int64_t>(only.count)) {
+        only.count *= times;
+    } else {
+        return;
+    }
+    element_bytes_ *= times;
+    repeat_ = 1;
+}
+
+bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high) {
+    *low = *high = run.offset;
+    if (0 == run.count || 0 == run.length) {
+        return true;
+    }
+    std::int64_t span = 0;
+    std::int64_t last = 0;
+    const std::uint64_t steps = run.count - 1;
+    if (steps > INT64_MAX || run.length > INT64_MAX ||
+        __builtin_mul_overflow(run.stride, static_cast<std::int64_t>(steps), &span) ||
+        __builtin_add_overflow(run.offset, span, &last)) {
+        return false;
+    }
+    *low = std::min(run.offset, last);
+    return !__builtin_add_overflow(std::max(run.offset, last),
+                                   static_cast<std::int64_t>(run.length), high);
+}
+
+bool rma_layout::bounds(std::int64_t *low, std::int64_t *high) const {
+    *low = *high = 0;
+    bool first = true;
+    for (const rma_run &run : runs_) {
+        std::int64_t from = 0;
+        std::int64_t to = 0;
+        if (!rma_bounds(run, &from, &to)) {
+            return false;
+        }
+        *low = first ? from : std::min(*low, from);
+        *high = first ? to : std::max(*high, to);
+        first = false;
+    }
+    std::int64_t span = 0;
+    if (repeat_ - 1 > INT64_MAX ||
+        __builtin_mul_overflow(extent_, static_cast<std::int64_t>(repeat_ - 1), &span)) {
+        return false;
+    }
+    return span >= 0 ? !__builtin_add_overflow(*high, span, high)
+                     : !__builtin_add_overflow(*low, span, low);
+}
+
+rma_cursor::piece rma_cursor::look(std::uint64_t most) const {
+    const rma_run &run = layout_->runs()[run_];
+    const std::int64_t offset = static_cast<std::int64_t>(turn_) * layout_->extent() + run.offset +
+                                static_cast<std::int64_t>(piece_) * run.stride +
+                                static_cast<std::int64_t>(in_);
+    return {offset, std::min(most, run.length - in_)};
+}
+
+void rma_cursor::advance(std::uint64_t bytes) {
+    done_ += bytes;
+    in_ += bytes;
+    if (in_ == layout_->runs()[run_].length) {
+        in_ = 0;
+        ++piece_;
+        step();
+    }
+}
+
+// To the next run where this one is through.
+void rma_cursor::step() {
+    if (piece_ < layout_->runs()[run_].count) {
+        return;
+    }
+    piece_ = 0;
+    if (++run_ == layout_->runs().size()) {
+        run_ = 0;
+        ++turn_;
+    }
+}
+
+std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit,
+                               std::vector<rma_run> *out) {
+    const rma_cursor start = *this;
+    const std::size_t before = out->size();
+    std::uint64_t taken = 0;
+    while (0 != left() && taken < most && out->size() < entries) {
+        const rma_run &run = layout_->runs()[run_];
+        const std::uint64_t room = most - taken;
+        const piece p = look(room);
+        if (0 == in_ && run.length <= room) {
+            const std::uint64_t n = std::min(run.count - piece_, room / run.length);
+            out->push_back({p.offset, run.length, run.stride, n});
+            taken += n * run.length;
+            done_ += n * run.length;
+            piece_ += n;
+            step();
+        } else {
+            out->push_back({p.offset, p.bytes, 0, 1});
+            taken += p.bytes;
+            advance(p.bytes);
+        }
+    }
+    if (const std::uint64_t excess = taken % unit; 0 != excess) {
+        // the run that is cut becomes two
+        *this = start;
+        out->resize(before);
+        return take(taken - excess, entries + 1, 1, out);
+    }
+    return taken;
+}
+
+void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
+    while (bytes > 0) {
+        const auto p = from.look(bytes);
+        std::memcpy(to, base + p.offset, p.bytes);
+        from.advance(p.bytes);
+        to += p.bytes;
+        bytes -= p.bytes;
+    }
+}
+
+void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
+    while (bytes > 0) {
+        const auto p = to.look(bytes);
+        std::memcpy(base + p.offset, from, p.bytes);
+        to.advance(p.bytes);
+        from += p.bytes;
+        bytes -= p.bytes;
+    }
+}
+
+// memmove: a put may name its own process, and overlap.
+void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
+              std::uint64_t bytes) {
+    while (bytes > 0) {
+        const auto t = to.look(bytes);
+        const auto f = from.look(t.bytes);
+        std::memmove(to_base + t.offset, from_base + f.offset, f.bytes);
+        to.advance(f.bytes);
+        from.advance(f.bytes);
+        bytes -= f.bytes;
+    }
+}
+
+} // namespace smartint

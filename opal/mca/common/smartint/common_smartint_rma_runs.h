@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Where the bytes of a one-sided operation lie: runs of equal pieces at equal distances, repeated.
+// Plain numbers, so that any thread may walk them and a message may carry them: no datatype of
+// MPI is looked at after the call that named it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace smartint {
+
+// `count` pieces of `length` bytes each, the first at `offset`, the next `stride` further.
+struct rma_run {
+    std::int64_t offset = 0;
+    std::uint64_t length = 0;
+    std::int64_t stride = 0;
+    std::uint64_t count = 0;
+
+    std::uint64_t bytes() const { return length * count; }
+};
+static_assert(sizeof(rma_run) == 32 && std::is_trivially_copyable_v<rma_run>);
+
+// `repeat` times the runs, each time `extent` further.
+class rma_layout {
+public:
+    rma_layout() = default;
+    // One piece.
+    explicit rma_layout(std::uint64_t bytes) { append(0, bytes); }
+
+    // Behind what is there already; pieces that continue a run join it.
+    void append(std::int64_t offset, std::uint64_t length);
+    void append(const rma_run &run);
+    // The runs so far are one element: repeat it.
+    void repeat(std::uint64_t times, std::int64_t extent);
+
+    bool contiguous() const {
+        return runs_.empty() || (1 == runs_.size() && 1 == repeat_ && 1 == runs_[0].count);
+    }
+    std::uint64_t bytes() const { return element_bytes_ * repeat_; }
+    // From where to where, relative to the base. False: it does not fit into 63 bits.
+    bool bounds(std::int64_t *low, std::int64_t *high) const;
+
+    const std::vector<rma_run> &runs() const { return runs_; }
+    std::uint64_t repeats() const { return repeat_; }
+    std::int64_t extent() const { return extent_; }
+
+private:
+    std::vector<rma_run> runs_;
+    std::uint64_t element_bytes_ = 0;
+    std::uint64_t repeat_ = 1;
+    std::int64_t extent_ = 0;
+};
+
+// From where to where runs reach. False: overflow.
+bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high);
+
+// A walk through a layout in packed order. The layout must outlive it.
+class rma_cursor {
+public:
+    rma_cursor() = default;
+    explicit rma_cursor(const rma_layout *layout) : layout_(layout) {}
+
+    std::uint64_t done() const { return done_; }
+    std::uint64_t left() const { return nullptr == layout_ ? 0 : layout_->bytes() - done_; }
+    // The next piece, at most `most` bytes of it. Must not be called with nothing left.
+    struct piece {
+        std::int64_t offset;
+        std::uint64_t bytes;
+    };
+    piece look(std::uint64_t most) const;
+    void advance(std::uint64_t bytes); // within the piece looked at
+    // Runs that cover what follows, for a message: at most `most` bytes in at most `entries` runs
+    // and one more, of which there must be enough for one unit; a multiple of `unit`. Advances. How many bytes.
+    std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit,
+                       std::vector<rma_run> *out);
+
+private:
+    void step();
+
+    const rma_layout *layout_ = nullptr;
+    std::uint64_t done_ = 0;
+    std::uint64_t turn_ = 0;  // of the repeats
+    std::size_t run_ = 0;     // in the element
+    std::uint64_t piece_ = 0; // in the run
+    std::uint64_t in_ = 0;    // bytes in the piece
+};
+
+// Packed bytes out of or into memory; both cursors advance by `bytes`.
+void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes);
+void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes);
+void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
+              std::uint64_t bytes);
+
+} // namespace smartint

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_rma_runs.h"
+
+#include <vector>
+
+#include "harness.h"
+
+namespace smartint {
+namespace {
+
+// Every byte's offset, in packed order.
+std::vector<std::int64_t> offsets_of(const rma_layout &l) {
+    std::vector<std::int64_t> all;
+    for (rma_cursor c(&l); 0 != c.left();) {
+        const auto p = c.look(~0ULL);
+        for (std::uint64_t i = 0; i < p.bytes; ++i) {
+            all.push_back(p.offset + static_cast<std::int64_t>(i));
+        }
+        c.advance(p.bytes);
+    }
+    return all;
+}
+
+std::vector<std::int64_t> offsets_of(const std::vector<rma_run> &runs) {
+    rma_layout l;
+    for (const rma_run &r : runs) {
+        l.append(r);
+    }
+    return offsets_of(l);
+}
+
+struct random_layout {
+    rma_layout layout;
+    std::vector<std::int64_t> offsets;
+
+    explicit random_layout(test::generator &g) {
+        const unsigned pieces = 1 + static_cast<unsigned>(g.next() % 12);
+        const std::uint64_t even = 1 + g.next() % 9;
+        const bool regular = 0 == g.next() % 2;
+        std::int64_t at = static_cast<std::int64_t>(g.next() % 50) - 20;
+        for (unsigned i = 0; i < pieces; ++i) {
+            const std::uint64_t length = regular ? even : 1 + g.next() % 9;
+            layout.append(at, length);
+            for (std::uint64_t b = 0; b < length; ++b) {
+                offsets.push_back(at + static_cast<std::int64_t>(b));
+            }
+            at += static_cast<std::int64_t>(length + (regular ? even : g.next() % 7));
+        }
+        const std::uint64_t times = 1 + g.next() % 4;
+        const std::int64_t extent = 0 == g.next() % 3 ? at : at + 13;
+        const auto once = offsets;
+        for (std::uint64_t t = 1; t < times; ++t) {
+            for (const std::int64_t o : once) {
+                offsets.push_back(o + static_cast<std::int64_t>(t) * extent);
+            }
+        }
+        layout.repeat(times, extent);
+    }
+};
+
+TEST(rma_runs, pieces_that_follow_each_other_are_one) {
+    rma_layout l;
+    l.append(0, 8);
+    l.append(8, 8);
+    EXPECT_TRUE(l.contiguous());
+    l.repeat(1000, 16);
+    EXPECT_TRUE(l.contiguous());
+    EXPECT_EQ(16000U, l.bytes());
+}
+
+TEST(rma_runs, equal_pieces_at_equal_distances_are_one_run_however_many) {
+    rma_layout l;
+    for (int i = 0; i < 1000; ++i) {
+        l.append(24 * i, 8);
+    }
+    EXPECT_EQ(1U, l.runs().size());
+    l.repeat(1000, 24000);
+    EXPECT_EQ(1U, l.runs().size());
+    EXPECT_EQ(8000000U, l.bytes());
+}
+
+TEST(rma_runs, nothing_has_no_bytes_and_is_contiguous) {
+    rma_layout l;
+    EXPECT_EQ(0U, l.bytes());
+    EXPECT_TRUE(l.contiguous());
+    l.append(5, 0);
+    l.repeat(0, 8);
+    EXPECT_EQ(0U, l.bytes());
+    EXPECT_EQ(0U, rma_cursor(&l).left());
+}
+
+TEST(rma_runs, a_walk_finds_every_byte_in_order) {
+    test::generator g(11);
+    for (int i = 0; i < 2000; ++i) {
+        const random_layout r(g);
+        ASSERT_EQ(r.offsets, offsets_of(r.layout));
+        ASSERT_EQ(r.offsets.size(), r.layout.bytes());
+    }
+}
+
+TEST(rma_runs, messages_of_a_few_runs_cover_all_and_cut_no_element) {
+    test::generator g(12);
+    for (int i = 0; i < 2000; ++i) {
+        const random_layout r(g);
+        std::vector<std::uint64_t> units;
+        for (std::uint64_t u = 1; u <= 16; ++u) {
+            if (0 == r.layout.bytes() % u) {
+                units.push_back(u);
+            }
+        }
+        const std::uint64_t unit = units[g.next() % units.size()];
+        const std::uint64_t most = unit * (1 + g.next() % 20);
+        std::vector<std::int64_t> found;
+        for (rma_cursor c(&r.layout); 0 != c.left();) {
+            std::vector<rma_run> runs;
+            const std::uint64_t n = c.take(most, 16 + static_cast<unsigned>(g.next() % 8), unit, &runs);
+            ASSERT_NE(0U, n);
+            ASSERT_EQ(0U, n % unit);
+            ASSERT_LE(n, most);
+            const auto these = offsets_of(runs);
+            ASSERT_EQ(n, these.size());
+            found.insert(found.end(), these.begin(), these.end());
+        }
+        ASSERT_EQ(r.offsets, found);
+    }
+}
+
+TEST(rma_runs, bounds_hold_every_byte_and_no_more) {
+    test::generator g(13);
+    for (int i = 0; i < 2000; ++i) {
+        const random_layout r(g);
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        ASSERT_TRUE(r.layout.bounds(&low, &high));
+        ASSERT_EQ(*std::min_element(r.offsets.begin(), r.offsets.end()), low);
+        ASSERT_EQ(*std::max_element(r.offsets.begin(), r.offsets.end()) + 1, high);
+    }
+}
+
+TEST(rma_runs, bounds_that_do_not_fit_are_refused) {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    EXPECT_FALSE(rma_bounds({INT64_MAX, 8, 0, 1}, &low, &high));
+    EXPECT_FALSE(rma_bounds({0, 8, INT64_MAX, 3}, &low, &high));
+    EXPECT_FALSE(rma_bounds({0, 1, 1, UINT64_MAX}, &low, &high));
+    EXPECT_FALSE(rma_bounds({0, UINT64_MAX, 1, 2}, &low, &high));
+    EXPECT_TRUE(rma_bounds({100, 8, -10, 5}, &low, &high));
+    EXPECT_EQ(60, low);
+    EXPECT_EQ(108, high);
+}
+
+TEST(rma_runs, gather_and_scatter_and_copy_agree) {
+    test::generator g(14);
+    for (int i = 0; i < 500; ++i) {
+        const random_layout r(g);
+        std::vector<std::byte> memory(4096);
+        for (auto &b : memory) {
+            b = static_cast<std::byte>(g.next());
+        }
+        std::byte *base = memory.data() + 100;
+        std::vector<std::byte> packed(r.layout.bytes());
+        rma_cursor c(&r.layout);
+        const std::uint64_t first = packed.size() / 3;
+        rma_gather(base, c, packed.data(), first);
+        rma_gather(base, c, packed.data() + first, packed.size() - first);
+        for (std::size_t k = 0; k < packed.size(); ++k) {
+            ASSERT_EQ(base[r.offsets[k]], packed[k]);
+        }
+        std::vector<std::byte> other(4096);
+        rma_cursor to(&r.layout);
+        rma_scatter(other.data() + 100, to, packed.data(), packed.size());
+        std::vector<std::byte> third(4096);
+        rma_cursor from(&r.layout);
+        rma_cursor again(&r.layout);
+        rma_copy(third.data() + 100, again, base, from, packed.size());
+        for (const std::int64_t o : r.offsets) {
+            ASSERT_EQ(base[o], other[static_cast<std::size_t>(100 + o)]);
+        }
+        ASSERT_EQ(other, third);
+    }
+}
+
+} // namespace
+} // namespace smartint
