@@ -88,7 +88,7 @@ dir=opal/tools/smartintd
 } > /tmp/smartint_sources.$$
 replace $dir/Makefile.am < /tmp/smartint_sources.$$
 
-for dir in opal/mca/btl/smartint ompi/mca/pml/smartint; do
+for dir in opal/mca/btl/smartint ompi/mca/pml/smartint ompi/mca/osc/smartint; do
     {
         list component_sources $(found $dir '*.cc' '*.h' '*.def')
         list help_files $(found $dir 'help-*.txt')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# `ompi_info --param pml smartint --level 9` (btl too) lists every parameter of the .def file with its help,
+# `ompi_info --param pml smartint --level 9` (btl and osc too) lists every parameter of the .def file with its help,
 # default and level; and asking changes nothing.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_fault.sh"
 
@@ -35,7 +35,7 @@ parameters() {
 
 snapshot_before tmp
 count=0
-for kind in pml btl; do
+for kind in pml btl osc; do
     out=$LOGS/ompi_info-$kind.txt
     plain=$LOGS/ompi_info-$kind-plain.txt
     if ! env -u OMPI_MCA_smartint_helpers "$OMPI_INFO" --parsable --param $kind smartint --level 9 >"$out" 2>&1 ||

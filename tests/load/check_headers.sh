@@ -48,6 +48,7 @@ each opal/tools/smartintd '*'
     each opal/include '*' $OMPI_CPPFLAGS
     each opal/mca/btl/smartint '*' $OMPI_CPPFLAGS
     each ompi/mca/pml/smartint '*' $OMPI_CPPFLAGS
+    each ompi/mca/osc/smartint '*' $OMPI_CPPFLAGS
     each tests/harness '*' $GTEST_CPPFLAGS
 }
 cat "$work/result"

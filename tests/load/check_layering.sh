@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 the smartint authors
 #
-# Dependencies point one way: engine <- btl <- pml, and the helper knows the engine only.
+# Dependencies point one way: engine <- btl <- pml and osc, and the helper knows the engine only.
 #   - the engine (but for its *_mca files) and the helper include no header of Open MPI or MPI
 #   - they need no symbol of it either
 #   - no component includes another component's header, ours or Open MPI's
@@ -30,13 +30,14 @@ includes()
         grep -n -H '^[[:space:]]*#[[:space:]]*include' {} + 2>/dev/null || :
 }
 
-ours='[<"]\(opal\|ompi\)/[a-z/]*smartint[a-z/]*/\(docs/\)\{0,1\}\(common_smartint\|smartintd\|btl_smartint\|pml_smartint\)'
+ours='[<"]\(opal\|ompi\)/[a-z/]*smartint[a-z/]*/\(docs/\)\{0,1\}\(common_smartint\|smartintd\|btl_smartint\|pml_smartint\|osc_smartint\)'
 open_mpi='[<"]\(mpi\.h\|mpi-ext\.h\|opal\|ompi\|orte\|oshmem\|openmpi/\|smartint/ompi_glue\|ompi_glue\)'
 
 engine=opal/mca/common/smartint
 helper=opal/tools/smartintd
 btl=opal/mca/btl/smartint
 pml=ompi/mca/pml/smartint
+osc=ompi/mca/osc/smartint
 
 report "the engine includes nothing of Open MPI" "$(
     includes $engine | grep -v "^$engine/common_smartint_mca" | grep "$open_mpi" | grep -v "$ours")"
@@ -50,8 +51,10 @@ report "the btl includes no other component's header" "$(
     includes $btl | grep '\(smartintd_\|pml_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
 report "the pml includes no other component's header" "$(
     includes $pml | grep '\(smartintd_\|btl_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+report "the osc includes no other component's header" "$(
+    includes $osc | grep '\(smartintd_\|btl_smartint\|pml_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
 report "no component includes a private header of Open MPI's components" "$(
-    includes $engine $btl $pml | grep '[<"]\(opal\|ompi\|orte\)/mca/[a-z]*/[a-z0-9_]*/' |
+    includes $engine $btl $pml $osc | grep '[<"]\(opal\|ompi\|orte\)/mca/[a-z]*/[a-z0-9_]*/' |
         grep -v -e '/base/' -e '/smartint/' -e 'opal/mca/event/' -e 'opal/mca/hwloc/' -e 'opal/mca/pmix/')"
 
 # The same, asked of what was compiled.

@@ -215,6 +215,7 @@ void engine::stop() {
         network_.disconnect(ep->control);
         network_.disconnect(ep->bulk);
     }
+    rma_.reset();
     endpoints_.clear();
     by_name_.clear();
     by_slot_.clear();
@@ -242,6 +243,13 @@ void engine::stop() {
         wake_fd_ = -1;
     }
     started_ = false;
+}
+
+rma &engine::one_sided() {
+    if (!rma_) {
+        rma_ = std::make_unique<rma>(*this);
+    }
+    return *rma_;
 }
 
 endpoint *engine::find_peer(std::uint64_t name) {

@@ -10,6 +10,7 @@
 // Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
 // rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
 // engine_board.cc arming and leaving, engine_rdma.cc reads and writes by the network.
+// One-sided communication is in class rma.
 #pragma once
 
 #include <deque>
@@ -24,6 +25,7 @@
 #include "common_smartint_network.h"
 #include "common_smartint_params.h"
 #include "common_smartint_ring.h"
+#include "common_smartint_rma.h"
 #include "common_smartint_segment.h"
 #include "common_smartint_stats.h"
 #include "common_smartint_strategy.h"
@@ -68,6 +70,7 @@ struct endpoint {
     std::uint32_t max_payload = 0; // of one message, beside its header
     std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;
+    std::uint32_t rma_out = 0; // of the last one-sided message
     std::int32_t node = -1;     // index in the node table, -1: no relay to it
     bool here = false; // by network, but on this node's board: notices go to its slot
     std::uint32_t relay_slot = 0; // its slot on its own node
@@ -90,6 +93,7 @@ struct remote_node {
 struct engine_hooks {
     void (*receive_done)(recv_op *) = nullptr;
     void (*send_done)(send_op *) = nullptr;
+    void (*rma_done)(void *user, rma_error error) = nullptr;
     void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data,
                            std::uint32_t bytes) = nullptr;
     void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
@@ -190,6 +194,8 @@ public:
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
                     bool write);
 
+    rma &one_sided(); // made at the first call
+
     // ---- progress (engine_progress.cc)
     int progress();                 // application thread; number of events
     // Under the gate. copies: move direct copies too, to their end (the application only).
@@ -203,6 +209,7 @@ public:
         bool copies = false;  // direct copies are open
         bool listens = false; // something is under way, and the strategy sleeps on the transport
         int transport = -1;   // its descriptor; -1: none to sleep on
+        bool more = false;    // pass once more, when the gate has been open
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
     };
     thread_view look(); // under the gate
@@ -226,6 +233,7 @@ public:
 
 private:
     friend class engine_access; // tests
+    friend class rma;           // the rest of the engine, for windows
 
     std::uint32_t depth() const {
         return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1)
@@ -456,6 +464,7 @@ private:
     // what the interrupt thread may work on outside the gate, set by look()
     copy_view thread_copy_;
 
+    std::unique_ptr<rma> rma_; // nullptr: no window yet
     recv_op *done_receives_ = nullptr, **done_receives_tail_ = &done_receives_;
     send_op *done_sends_ = nullptr, **done_sends_tail_ = &done_sends_;
     std::deque<deferred> deferred_;

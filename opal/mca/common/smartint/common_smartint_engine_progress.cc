@@ -95,6 +95,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!network_reads_.empty()) {
         events += pump_reads();
     }
+    if (rma_ && rma_->active()) {
+        events += rma_->progress(by_thread);
+    }
     in_pass_ = false;
     by_thread_ = false;
     if (by_thread) {
@@ -178,6 +181,9 @@ void engine::finish_operations() {
         }
         hooks_.send_done(op);
     }
+    if (rma_) {
+        rma_->finish();
+    }
     while (!sent_calls_.empty()) {
         auto calls = std::move(sent_calls_);
         sent_calls_.clear();
@@ -207,6 +213,7 @@ engine::thread_view engine::look() {
         }
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
+    v.more = rma_ && rma_->more();
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;
 }

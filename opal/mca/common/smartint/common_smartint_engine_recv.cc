@@ -141,6 +141,9 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
     case wire::atomic_answer:
         on_active_message(from, type, data, bytes);
         return;
+    case wire::rma:
+        one_sided().arrive(from, data, bytes);
+        return;
     default:
         refuse();
     }

@@ -510,7 +510,7 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
             fail(op);
         }
     });
-    return failed;
+    return failed + (rma_ ? rma_->lost(ep) : 0);
 }
 
 } // namespace smartint

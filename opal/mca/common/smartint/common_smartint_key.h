@@ -5,6 +5,7 @@
 // that can be waited for: messages, answers to a rendezvous. A wildcard is a mask.
 //   hi = kind << 56 | context << 16           lo = source << 32 | tag     (two-sided)
 //   hi = kind << 56                           lo = operation id           (answers)
+//   hi = kind << 56 | epoch kind << 48 | window << 16   lo = name of the peer   (one-sided)
 #pragma once
 
 #include "common_smartint_layout.h"
@@ -17,6 +18,18 @@ enum class key_kind : std::uint8_t {
     none = 0,
     rts = 1, // a rendezvous waits for the receiver
     cts = 2, // the receiver answered a sender that must push
+    rma = 3, // one-sided, see rma_epoch_kind
+};
+
+// What a one-sided request waits for.
+enum class rma_epoch_kind : std::uint8_t {
+    none = 0,
+    serve = 1, // anything only the target's processor can do; no window, no peer
+    post = 2,  // the peer exposes its memory
+    grant = 3, // the peer grants its lock
+    ack = 4,   // the peer has done all that was sent to it
+    fence = 5, // a step of a fence; no peer
+    complete = 6, // the peer has ended its access; no peer
 };
 
 struct key_pattern {
@@ -33,6 +46,15 @@ constexpr key make_rts_key(std::uint32_t context, std::int32_t source, std::int3
 
 constexpr key make_cts_key(std::uint64_t operation) {
     return {static_cast<std::uint64_t>(key_kind::cts) << 56, operation};
+}
+
+// One-sided messages of a process have their own sequence: this bit in the source of their notices.
+inline constexpr std::uint32_t rma_source = 1U << 30;
+
+constexpr key make_rma_key(rma_epoch_kind what, std::uint32_t window, std::uint64_t peer) {
+    return {static_cast<std::uint64_t>(key_kind::rma) << 56 |
+                static_cast<std::uint64_t>(what) << 48 | static_cast<std::uint64_t>(window) << 16,
+            peer};
 }
 
 constexpr key_pattern rts_pattern(std::uint32_t context, std::int32_t source, std::int32_t tag,

@@ -100,7 +100,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         e.thread_ends();
         e.the_gate().release();
         if (!view.copies) {
-            if (more || e.wanted_again()) {
+            if (more || view.more || e.wanted_again()) {
                 continue;
             }
             break;

@@ -23,7 +23,8 @@ enum type : std::uint8_t {
     am = 8,         // am_header + data: the BTL's own active messages
     atomic = 9,     // atomic_request
     atomic_answer = 10,
-    count_ = 11
+    rma = 11, // rma_head + runs + data, see common_smartint_rma_wire.h
+    count_ = 12
 };
 
 struct match { // 12 bytes: with the ring's word, 44 bytes of payload share the first line

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// osc/smartint: MPI's one-sided semantics over the engine. This file is the module's table of
+// contents. Application threads only; the interrupt thread never comes here.
+#pragma once
+
+#include <smartint/ompi_glue.h>
+
+#include <unordered_map>
+#include <vector>
+
+extern "C" {
+#include "ompi_config.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/group/group.h"
+#include "ompi/mca/osc/base/base.h"
+#include "ompi/mca/osc/osc.h"
+#include "ompi/request/request.h"
+#include "ompi/win/win.h"
+#include "opal/runtime/opal_progress.h"
+}
+
+#include "common_smartint_mca.h"
+
+namespace smartint::osc {
+
+// Memory of a window that the processes of a node share.
+struct shared_memory {
+    std::byte *base = nullptr;
+    std::size_t bytes = 0;
+    int fd = -1; // until all have mapped it
+
+    ~shared_memory() { release(); }
+    void release();
+};
+
+// Values of our own type: of containers of plain types alone every function would be exported.
+struct epoch_mark {
+    bool unchecked = false; // MPI_MODE_NOCHECK
+};
+using rank_set = std::unordered_map<int, epoch_mark>;
+
+// A window. Open MPI keeps a pointer to the first member. All of it under the gate.
+struct module {
+    ompi_osc_base_module_t super;
+    ompi_win_t *win = nullptr;
+    ompi_communicator_t *comm = nullptr; // a duplicate of the user's
+    rma_window *window = nullptr;
+    int flavor = 0;
+    std::vector<std::int64_t> units; // displacement unit of each process
+    shared_memory memory;            // of allocate and allocate_shared
+    void *own = nullptr;             // or, where it can't be shared, from malloc
+
+    // epochs, as the calls of this process have left them
+    bool fence_open = false; // operations are allowed since the last fence
+    bool fence_used = false; // and there were some
+    bool started = false;
+    rank_set access; // started: the group
+    std::uint32_t exposures = 0;    // posted and not waited for
+    rank_set locks;         // targets
+    bool all_locked = false;
+    bool all_unchecked = false;          // lock_all with MPI_MODE_NOCHECK
+    rank_set all_taken;     // targets whose lock lock_all has asked for
+
+    int rank() const { return window->rank; }
+    bool passive() const { return all_locked || !locks.empty(); }
+    bool shared() const { return MPI_WIN_FLAVOR_SHARED == flavor; }
+};
+
+inline module &of(ompi_win_t *win) { return *reinterpret_cast<module *>(win->w_osc_module); }
+
+extern const ompi_osc_base_module_t module_functions;
+
+// In the engine, for as long as the object lives.
+struct inside {
+    inside() { engine::instance().enter(); }
+    ~inside() { engine::instance().leave(); }
+    inside(const inside &) = delete;
+    inside &operator=(const inside &) = delete;
+};
+
+// Until done() holds, which is asked under the gate. Not to be called inside.
+template <class F> void wait_until(F done) {
+    engine &e = engine::instance();
+    const auto look = [&] {
+        const inside here;
+        return done();
+    };
+    if (look()) {
+        return;
+    }
+    e.begin_wait();
+    for (;;) {
+        for (int i = 0; i < 32; ++i) {
+            if (look()) {
+                e.end_wait();
+                return;
+            }
+            e.progress();
+        }
+        opal_progress();
+    }
+}
+
+// The error of what happened in the window since the last synchronization, then forgotten.
+int report(module &m, rma_error error = rma_error::none);
+int mpi_error(rma_error error);
+
+// osc_smartint_window.cc
+bool usable(); // the engine runs
+int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
+                ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
+
+// osc_smartint_datatype.cc
+rma_layout layout_of(const ompi_datatype_t *type, std::size_t count);
+rma_type basic_type(const ompi_datatype_t *type); // none: not of one type that is known
+rma_operator operator_of(const ompi_op_t *op);
+
+// osc_smartint_comm.cc
+// May an operation go to this target now? MPI_SUCCESS or the error; asks for what lock_all left.
+int open_towards(module &m, int target);
+// Target memory of an operation into its item: address, layout. MPI_SUCCESS or the error.
+int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::size_t count,
+        const ompi_datatype_t *type);
+int submit(module &m, int target, rma_item *i, ompi_request_t **request);
+
+// osc_smartint_request.cc
+struct request {
+    ompi_request_t super;
+    rma_sync sync;
+    bool freed; // MPI_Request_free while under way
+};
+request *new_request(); // its sync has one part until begun() is called
+void begun(request *r);
+void request_done(void *user, rma_error error); // from the engine
+
+extern "C" {
+int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit,
+                              void *baseptr) noexcept;
+int osc_smartint_attach(ompi_win_t *win, void *base, std::size_t size) noexcept;
+int osc_smartint_detach(ompi_win_t *win, const void *base) noexcept;
+int osc_smartint_free(ompi_win_t *win) noexcept;
+
+int osc_smartint_put(const void *origin, int count, ompi_datatype_t *type, int target,
+                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
+                     ompi_win_t *win) noexcept;
+int osc_smartint_get(void *origin, int count, ompi_datatype_t *type, int target,
+                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
+                     ompi_win_t *win) noexcept;
+int osc_smartint_rput(const void *origin, int count, ompi_datatype_t *type, int target,
+                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
+                      ompi_win_t *win, ompi_request_t **request) noexcept;
+int osc_smartint_rget(void *origin, int count, ompi_datatype_t *type, int target,
+                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
+                      ompi_win_t *win, ompi_request_t **request) noexcept;
+
+int osc_smartint_accumulate(const void *origin, int count, ompi_datatype_t *type, int target,
+                            std::ptrdiff_t displacement, int target_count,
+                            ompi_datatype_t *target_type, ompi_op_t *op,
+                            ompi_win_t *win) noexcept;
+int osc_smartint_raccumulate(const void *origin, int count, ompi_datatype_t *type, int target,
+                             std::ptrdiff_t displacement, int target_count,
+                             ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+                             ompi_request_t **request) noexcept;
+int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result,
+                                int result_count, ompi_datatype_t *result_type, int target,
+                                std::ptrdiff_t displacement, int target_count,
+                                ompi_datatype_t *target_type, ompi_op_t *op,
+                                ompi_win_t *win) noexcept;
+int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type,
+                                 void *result, int result_count, ompi_datatype_t *result_type,
+                                 int target, std::ptrdiff_t displacement, int target_count,
+                                 ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+                                 ompi_request_t **request) noexcept;
+int osc_smartint_fetch_and_op(const void *origin, void *result, ompi_datatype_t *type, int target,
+                              std::ptrdiff_t displacement, ompi_op_t *op,
+                              ompi_win_t *win) noexcept;
+int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result,
+                                  ompi_datatype_t *type, int target,
+                                  std::ptrdiff_t displacement, ompi_win_t *win) noexcept;
+
+int osc_smartint_fence(int assert, ompi_win_t *win) noexcept;
+int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_complete(ompi_win_t *win) noexcept;
+int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_wait(ompi_win_t *win) noexcept;
+int osc_smartint_test(ompi_win_t *win, int *flag) noexcept;
+
+int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_unlock(int target, ompi_win_t *win) noexcept;
+int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept;
+int osc_smartint_unlock_all(ompi_win_t *win) noexcept;
+int osc_smartint_sync(ompi_win_t *win) noexcept;
+int osc_smartint_flush(int target, ompi_win_t *win) noexcept;
+int osc_smartint_flush_all(ompi_win_t *win) noexcept;
+int osc_smartint_flush_local(int target, ompi_win_t *win) noexcept;
+int osc_smartint_flush_local_all(ompi_win_t *win) noexcept;
+}
+
+} // namespace smartint::osc

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Operations that combine: the target's engine carries them out, one after the other.
+#include <cstring>
+
+#include "osc_smartint.h"
+
+namespace smartint::osc {
+namespace {
+
+struct buffer {
+    void *base;
+    std::size_t count;
+    const ompi_datatype_t *type;
+};
+
+// result: of get_accumulate and fetch_and_op, or nullptr.
+int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff_t displacement,
+            std::size_t target_count, const ompi_datatype_t *target_type, const ompi_op_t *op,
+            ompi_win_t *win, ompi_request_t **wanted) {
+    module &m = of(win);
+    const inside here;
+    if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
+        return error;
+    }
+    const rma_operator o = operator_of(op);
+    rma_type t = basic_type(target_type);
+    if (rma_type::none == t && (rma_operator::replace == o || rma_operator::no_op == o)) {
+        t = rma_type::bytes; // moved as they are
+    }
+    if (rma_type::none == t) {
+        return MPI_ERR_TYPE;
+    }
+    if (rma_operator::none == o || !rma_defined(o, t)) {
+        return MPI_ERR_OP;
+    }
+    rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate
+                                              : rma_item::what::fetch);
+    i->op = o;
+    i->type = t;
+    int error = aim(m, i, target, displacement, target_count, target_type);
+    const std::uint64_t bytes = i->target_layout.bytes();
+    if (rma_operator::no_op != o) {
+        i->origin = static_cast<std::byte *>(origin.base);
+        i->origin_layout = layout_of(origin.type, origin.count);
+        error = MPI_SUCCESS == error && bytes != i->origin_layout.bytes() ? MPI_ERR_ARG : error;
+    }
+    if (nullptr != result) {
+        i->result = static_cast<std::byte *>(result->base);
+        i->result_layout = layout_of(result->type, result->count);
+        error = MPI_SUCCESS == error && bytes != i->result_layout.bytes() ? MPI_ERR_ARG : error;
+    } else if (rma_operator::no_op == o) {
+        i->target_layout = rma_layout(); // nothing to do, at no target
+    }
+    if (MPI_SUCCESS != error) {
+        delete i;
+        return error;
+    }
+    return submit(m, target, i, wanted);
+}
+
+} // namespace
+
+extern "C" {
+
+int osc_smartint_accumulate(const void *origin, int count, ompi_datatype_t *type, int target,
+                            std::ptrdiff_t displacement, int target_count,
+                            ompi_datatype_t *target_type, ompi_op_t *op,
+                            ompi_win_t *win) noexcept {
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr,
+                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
+                   win, nullptr);
+}
+
+int osc_smartint_raccumulate(const void *origin, int count, ompi_datatype_t *type, int target,
+                             std::ptrdiff_t displacement, int target_count,
+                             ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+                             ompi_request_t **wanted) noexcept {
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr,
+                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
+                   win, wanted);
+}
+
+int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result,
+                                int result_count, ompi_datatype_t *result_type, int target,
+                                std::ptrdiff_t displacement, int target_count,
+                                ompi_datatype_t *target_type, ompi_op_t *op,
+                                ompi_win_t *win) noexcept {
+    const buffer to{result, static_cast<std::size_t>(result_count), result_type};
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to,
+                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
+                   win, nullptr);
+}
+
+int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type,
+                                 void *result, int result_count, ompi_datatype_t *result_type,
+                                 int target, std::ptrdiff_t displacement, int target_count,
+                                 ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+                                 ompi_request_t **wanted) noexcept {
+    const buffer to{result, static_cast<std::size_t>(result_count), result_type};
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to,
+                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
+                   win, wanted);
+}
+
+int osc_smartint_fetch_and_op(const void *origin, void *result, ompi_datatype_t *type, int target,
+                              std::ptrdiff_t displacement, ompi_op_t *op,
+                              ompi_win_t *win) noexcept {
+    const buffer to{result, 1, type};
+    return combine({const_cast<void *>(origin), 1, type}, &to, target, displacement, 1, type, op,
+                   win, nullptr);
+}
+
+int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result,
+                                  ompi_datatype_t *type, int target,
+                                  std::ptrdiff_t displacement, ompi_win_t *win) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
+        return error;
+    }
+    const rma_type t = basic_type(type);
+    const std::uint32_t bytes = rma_type_bytes(t);
+    if (0 == bytes || bytes > sizeof(rma_item::operands) / 2) {
+        return MPI_ERR_TYPE;
+    }
+    rma_item *i = rma::make(rma_item::what::fetch);
+    i->op = rma_operator::swap_if_equal;
+    i->type = t;
+    std::memcpy(i->operands, origin, bytes);
+    std::memcpy(i->operands + bytes, compare, bytes);
+    i->result = static_cast<std::byte *>(result);
+    i->result_layout = layout_of(type, 1);
+    if (const int error = aim(m, i, target, displacement, 1, type); MPI_SUCCESS != error) {
+        delete i;
+        return error;
+    }
+    return submit(m, target, i, nullptr);
+}
+
+} // extern "C"
+} // namespace smartint::osc

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Fence, and post, start, complete, wait.
+#include "osc_smartint.h"
+
+namespace smartint::osc {
+namespace {
+
+// The ranks of a group in the window.
+std::vector<int> ranks_of(module &m, ompi_group_t *group) {
+    const int n = ompi_group_size(group);
+    std::vector<int> theirs(static_cast<std::size_t>(n));
+    std::vector<int> ours(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) {
+        theirs[static_cast<std::size_t>(i)] = i;
+    }
+    if (n > 0) {
+        ompi_group_translate_ranks(group, n, theirs.data(), m.comm->c_local_group, ours.data());
+    }
+    return ours;
+}
+
+bool all_members(const std::vector<int> &ranks) {
+    for (const int rank : ranks) {
+        if (rank < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+extern "C" {
+
+int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
+    module &m = of(win);
+    rma &r = engine::instance().one_sided();
+    rma_sync sync;
+    {
+        const inside here;
+        if (m.passive() || m.started || 0 != m.exposures) {
+            return MPI_ERR_RMA_SYNC;
+        }
+        // A fence that ends nothing need not wait: what follows it is put off until all are in.
+        // Into memory they share processes may store without a call.
+        const bool ends = m.fence_open && 0 == (assert & MPI_MODE_NOPRECEDE);
+        r.fence(m.window, ends, ends || m.shared() ? &sync : nullptr);
+        m.fence_open = 0 == (assert & MPI_MODE_NOSUCCEED);
+        m.fence_used = false;
+    }
+    wait_until([&] { return sync.done(); });
+    return report(m, sync.error);
+}
+
+int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    const std::vector<int> ranks = ranks_of(m, group);
+    if (!all_members(ranks)) {
+        return MPI_ERR_GROUP;
+    }
+    m.fence_open = false;
+    m.started = true;
+    m.access.clear();
+    for (const int rank : ranks) {
+        m.access[rank] = {};
+    }
+    if (0 == (assert & MPI_MODE_NOCHECK)) {
+        rma &r = engine::instance().one_sided();
+        for (const int rank : ranks) {
+            r.await_post(r.peer(m.window, rank));
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int osc_smartint_complete(ompi_win_t *win) noexcept {
+    module &m = of(win);
+    rma_sync sync;
+    engine &e = engine::instance();
+    e.begin_wait(); // nobody need wake this process for what it waits for here
+    int error = MPI_SUCCESS;
+    {
+        const inside here;
+        if (m.started) {
+            rma &r = e.one_sided();
+            for (const auto &[rank, mark] : m.access) {
+                r.complete(r.peer(m.window, rank), &sync);
+            }
+            m.started = false;
+            m.access.clear();
+        } else {
+            error = MPI_ERR_RMA_SYNC;
+        }
+    }
+    if (MPI_SUCCESS == error) {
+        wait_until([&] { return sync.done(); });
+    }
+    e.end_wait();
+    return MPI_SUCCESS != error ? error : report(m, sync.error);
+}
+
+int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (0 != m.exposures || (m.fence_open && m.fence_used)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    std::vector<int> ranks = ranks_of(m, group);
+    if (!all_members(ranks)) {
+        return MPI_ERR_GROUP;
+    }
+    m.fence_open = false;
+    ++m.exposures;
+    engine::instance().one_sided().post(m.window, std::move(ranks),
+                                        0 != (assert & MPI_MODE_NOCHECK), false);
+    return MPI_SUCCESS;
+}
+
+int osc_smartint_wait(ompi_win_t *win) noexcept {
+    module &m = of(win);
+    rma_sync sync;
+    {
+        const inside here;
+        if (0 == m.exposures) {
+            return MPI_ERR_RMA_SYNC;
+        }
+        engine::instance().one_sided().wait(m.window, &sync);
+    }
+    wait_until([&] { return sync.done(); });
+    {
+        const inside here;
+        --m.exposures;
+    }
+    return report(m, sync.error);
+}
+
+int osc_smartint_test(ompi_win_t *win, int *flag) noexcept {
+    module &m = of(win);
+    engine &e = engine::instance();
+    *flag = 0;
+    {
+        const inside here;
+        if (0 == m.exposures) {
+            return MPI_ERR_RMA_SYNC;
+        }
+    }
+    e.progress();
+    {
+        const inside here;
+        if (e.one_sided().test(m.window)) {
+            --m.exposures;
+            *flag = 1;
+        }
+    }
+    if (0 == *flag) {
+        opal_progress();
+        return MPI_SUCCESS;
+    }
+    return report(m);
+}
+
+} // extern "C"
+} // namespace smartint::osc

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// MPI requests around what the engine does: of the request forms of operations, and of
+// nonblocking epochs.
+#include "osc_smartint.h"
+
+#include <new>
+
+namespace smartint::osc {
+namespace {
+
+void release(request *r) {
+    OMPI_REQUEST_FINI(&r->super);
+    OBJ_RELEASE(r);
+}
+
+int free_request(ompi_request_t **which) {
+    auto *r = reinterpret_cast<request *>(*which);
+    const inside here;
+    if (r->sync.done() && REQUEST_COMPLETE(&r->super)) {
+        release(r);
+    } else {
+        r->freed = true;
+    }
+    *which = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+int cancel_request(ompi_request_t *, int) { return OMPI_SUCCESS; } // too late, which MPI allows
+
+void construct(request *r) {
+    new (&r->sync) rma_sync{};
+    r->freed = false;
+    r->super.req_type = OMPI_REQUEST_WIN;
+    r->super.req_start = nullptr;
+    r->super.req_free = free_request;
+    r->super.req_cancel = cancel_request;
+}
+
+} // namespace
+
+static OBJ_CLASS_INSTANCE(request, ompi_request_t, construct, nullptr);
+
+request *new_request() {
+    request *r = OBJ_NEW(request);
+    if (nullptr == r) {
+        return nullptr;
+    }
+    OMPI_REQUEST_INIT(&r->super, false);
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
+    r->super.req_status.MPI_TAG = MPI_ANY_TAG;
+    r->super.req_status._ucount = 0;
+    r->super.req_status._cancelled = 0;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
+    r->sync.pending = 1;
+    r->sync.user = r;
+    return r;
+}
+
+void begun(request *r) { engine::instance().one_sided().release(&r->sync); }
+
+void request_done(void *user, rma_error error) {
+    auto *r = static_cast<request *>(user);
+    r->super.req_status.MPI_ERROR = mpi_error(error);
+    const bool freed = r->freed;
+    ompi_request_complete(&r->super, true);
+    if (freed) {
+        release(r);
+    }
+}
+
+} // namespace smartint::osc

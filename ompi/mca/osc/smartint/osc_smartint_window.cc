@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Windows: made, attached to, freed. All members learn where everybody's memory is; that of
+// allocated windows is shared by the processes of a node.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "osc_smartint.h"
+
+extern "C" {
+#include "ompi/mca/bml/base/base.h"
+#include "ompi/mca/bml/bml.h"
+#include "ompi/mca/coll/coll.h"
+#include "opal/util/info.h"
+#include "opal/util/proc.h"
+}
+
+namespace smartint::osc {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// What every member tells all others.
+struct announcement {
+    std::uint64_t node = 0;
+    std::uint64_t start_time = 0; // of the process, with the descriptor below
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t unit = 0;
+    std::uint32_t pid = 0;
+    std::int32_t fd = -1; // of the first of a node: the memory its members share
+    std::int32_t error = MPI_SUCCESS;
+    std::int32_t pad = 0;
+};
+
+int exchange(ompi_communicator_t *comm, const announcement &mine,
+             std::vector<announcement> *all) {
+    return comm->c_coll->coll_allgather(&mine, static_cast<int>(sizeof(mine)), MPI_BYTE,
+                                        all->data(), static_cast<int>(sizeof(mine)), MPI_BYTE,
+                                        comm, comm->c_coll->coll_allgather_module);
+}
+
+int barrier(ompi_communicator_t *comm) {
+    return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
+}
+
+// Our transport's endpoint for a process.
+endpoint *endpoint_of(ompi_proc_t *proc) {
+    if (ompi_proc_local() == proc) {
+        return engine::instance().add_self();
+    }
+    mca_bml_base_endpoint_t *bml = mca_bml_base_get_endpoint(proc);
+    if (nullptr == bml) {
+        return nullptr;
+    }
+    mca_bml_base_btl_array_t *lists[] = {&bml->btl_send, &bml->btl_eager, &bml->btl_rdma};
+    for (auto *list : lists) {
+        for (std::size_t i = 0; i < mca_bml_base_btl_array_get_size(list); ++i) {
+            mca_bml_base_btl_t *b = mca_bml_base_btl_array_get_index(list, i);
+            if (0 == std::strcmp(b->btl->btl_component->btl_version.mca_component_name,
+                                 "smartint")) {
+                return reinterpret_cast<endpoint *>(b->btl_endpoint);
+            }
+        }
+    }
+    return nullptr;
+}
+
+bool info_says(opal_info_t *info, const char *key) {
+    bool value = false;
+    int found = 0;
+    if (nullptr != info) {
+        opal_info_get_bool(info, const_cast<char *>(key), &value, &found);
+    }
+    return 0 != found && value;
+}
+
+// The memory of an allocated window: one file without a name per node, made by the first member
+// there; each takes its descriptor and maps all of it. offsets: where each member's part begins.
+int share_memory(module &m, bool packed, const announcement &mine,
+                 std::vector<announcement> &all, std::vector<std::uint64_t> &offsets) {
+    const int size = ompi_comm_size(m.comm);
+    const int rank = ompi_comm_rank(m.comm);
+    std::uint64_t total = 0;
+    int first = -1;
+    for (int i = 0; i < size; ++i) {
+        const announcement &a = all[static_cast<std::size_t>(i)];
+        if (a.node == mine.node) {
+            first = first < 0 ? i : first;
+            offsets[static_cast<std::size_t>(i)] = total;
+            total += packed ? a.bytes : round_up(a.bytes, page);
+        }
+    }
+    total = round_up(std::max(total, page), page);
+    announcement next = mine;
+    m.memory.bytes = total;
+    if (first == rank) {
+        m.memory.fd = memfd_create("smartint-window", MFD_CLOEXEC);
+        if (m.memory.fd < 0 || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
+            next.error = MPI_ERR_NO_MEM;
+        }
+        next.fd = m.memory.fd;
+    }
+    if (const int rc = exchange(m.comm, next, &all); OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    const announcement &owner = all[static_cast<std::size_t>(first)];
+    if (first != rank && MPI_SUCCESS == owner.error) {
+        m.memory.fd = take_descriptor(owner.pid, owner.start_time, owner.fd);
+    }
+    next = mine;
+    if (m.memory.fd >= 0 && MPI_SUCCESS == owner.error) {
+        void *p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, m.memory.fd, 0);
+        m.memory.base = MAP_FAILED == p ? nullptr : static_cast<std::byte *>(p);
+    }
+    if (nullptr == m.memory.base) {
+        next.error = MPI_ERR_RMA_SHARED;
+    } else {
+        next.base = reinterpret_cast<std::uint64_t>(m.memory.base) +
+                    offsets[static_cast<std::size_t>(rank)];
+    }
+    return exchange(m.comm, next, &all);
+}
+
+// Where a node can't share, each has its own.
+int own_memory(module &m, announcement &mine, std::vector<announcement> &all) {
+    m.memory.release();
+    if (0 != posix_memalign(&m.own, page, std::max<std::size_t>(mine.bytes, 1))) {
+        m.own = nullptr;
+        mine.error = MPI_ERR_NO_MEM;
+    }
+    mine.base = reinterpret_cast<std::uint64_t>(m.own);
+    return exchange(m.comm, mine, &all);
+}
+
+bool any_error(const std::vector<announcement> &all, int *error) {
+    for (const announcement &a : all) {
+        if (MPI_SUCCESS != a.error) {
+            *error = a.error;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Memory of this process into `mine`, everybody's into `all`. An MPI error, the same at all.
+int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine,
+                   std::vector<announcement> &all, std::vector<std::uint64_t> &offsets) {
+    const bool allocates = MPI_WIN_FLAVOR_ALLOCATE == m.flavor || m.shared();
+    if (!allocates) {
+        mine.base = MPI_WIN_FLAVOR_CREATE == m.flavor ? reinterpret_cast<std::uint64_t>(*base) : 0;
+    }
+    int rc = exchange(m.comm, mine, &all);
+    if (OMPI_SUCCESS != rc || !allocates) {
+        return rc;
+    }
+    int error = MPI_SUCCESS;
+    const bool packed = m.shared() && !info_says(info, "alloc_shared_noncontig");
+    rc = share_memory(m, packed, mine, all, offsets);
+    if (OMPI_SUCCESS == rc && any_error(all, &error)) {
+        if (m.shared()) {
+            return error;
+        }
+        error = MPI_SUCCESS;
+        rc = own_memory(m, mine, all);
+        if (OMPI_SUCCESS == rc && any_error(all, &error)) {
+            return error;
+        }
+    }
+    if (OMPI_SUCCESS == rc) {
+        mine.base = all[static_cast<std::size_t>(ompi_comm_rank(m.comm))].base;
+        *base = reinterpret_cast<void *>(mine.base);
+    }
+    return rc;
+}
+
+std::vector<rma_member> members_of(module &m, const announcement &mine,
+                                   const std::vector<announcement> &all,
+                                   const std::vector<std::uint64_t> &offsets) {
+    std::vector<rma_member> members(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        rma_member &member = members[i];
+        member.ep = endpoint_of(ompi_comm_peer_lookup(m.comm, static_cast<int>(i)));
+        member.base = all[i].base;
+        member.bytes = all[i].bytes;
+        if (nullptr != m.memory.base && all[i].node == mine.node) {
+            member.mapped = m.memory.base + offsets[i];
+        }
+        m.units.push_back(all[i].unit);
+    }
+    return members;
+}
+
+int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t *info) {
+    const auto processes = static_cast<std::size_t>(ompi_comm_size(m.comm));
+    announcement mine;
+    mine.node = glue_modex().node;
+    mine.pid = static_cast<std::uint32_t>(getpid());
+    mine.start_time = process_start_time(mine.pid);
+    mine.bytes = size;
+    mine.unit = disp_unit;
+    std::vector<announcement> all(processes);
+    std::vector<std::uint64_t> offsets(processes);
+    if (const int rc = provide_memory(m, base, info, mine, all, offsets); OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    std::vector<rma_member> members = members_of(m, mine, all, offsets);
+    const bool reached = std::all_of(members.begin(), members.end(),
+                                     [](const rma_member &x) { return nullptr != x.ep; });
+    mine.error = reached ? MPI_SUCCESS : MPI_ERR_OTHER;
+    engine &e = engine::instance();
+    {
+        const inside here;
+        if (reached) {
+            e.hooks().rma_done = request_done;
+            m.window = e.one_sided().create(m.comm->c_contextid, ompi_comm_rank(m.comm),
+                                            std::move(members),
+                                            MPI_WIN_FLAVOR_DYNAMIC == m.flavor);
+        }
+    }
+    // From here on messages for the window find it; nobody leaves before all are that far.
+    int rc = exchange(m.comm, mine, &all);
+    int error = MPI_SUCCESS;
+    if (OMPI_SUCCESS == rc && any_error(all, &error)) {
+        rc = error;
+    }
+    if (m.memory.fd >= 0) {
+        close(m.memory.fd);
+        m.memory.fd = -1;
+    }
+    return rc;
+}
+
+void unmake(module *m) {
+    if (nullptr != m->window) {
+        const inside here;
+        engine::instance().one_sided().destroy(m->window);
+    }
+    if (nullptr != m->comm) {
+        ompi_comm_free(&m->comm);
+    }
+    std::free(m->own);
+    delete m;
+}
+
+} // namespace
+
+void shared_memory::release() {
+    if (nullptr != base) {
+        munmap(base, bytes);
+        base = nullptr;
+    }
+    if (fd >= 0) {
+        close(fd);
+        fd = -1;
+    }
+}
+
+int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
+                ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model) {
+    auto *m = new (std::nothrow) module;
+    if (nullptr == m) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    m->super = module_functions;
+    m->win = win;
+    m->flavor = flavor;
+    int rc = ompi_comm_dup(comm, &m->comm);
+    if (OMPI_SUCCESS == rc) {
+        rc = prepare(*m, base, size, disp_unit, info);
+    }
+    if (OMPI_SUCCESS != rc) {
+        unmake(m);
+        return rc;
+    }
+    if (info_says(info, "no_locks")) {
+        win->w_flags = static_cast<std::uint16_t>(win->w_flags | OMPI_WIN_NO_LOCKS);
+    }
+    *model = MPI_WIN_UNIFIED;
+    win->w_osc_module = &m->super;
+    return OMPI_SUCCESS;
+}
+
+extern "C" {
+
+int osc_smartint_free(ompi_win_t *win) noexcept {
+    module &m = of(win);
+    {
+        const inside here;
+        if (m.passive() || m.started || 0 != m.exposures) {
+            return MPI_ERR_RMA_SYNC;
+        }
+    }
+    rma &r = engine::instance().one_sided();
+    wait_until([&] { return r.idle(m.window); });
+    const int rc = barrier(m.comm);
+    win->w_osc_module = nullptr;
+    unmake(&m);
+    return rc;
+}
+
+int osc_smartint_attach(ompi_win_t *win, void *base, std::size_t size) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (!m.window->dynamic) {
+        return MPI_ERR_RMA_FLAVOR;
+    }
+    if (0 == size) {
+        return MPI_SUCCESS;
+    }
+    return engine::instance().one_sided().attach(m.window, reinterpret_cast<std::uint64_t>(base),
+                                                 size)
+               ? MPI_SUCCESS
+               : MPI_ERR_RMA_ATTACH;
+}
+
+int osc_smartint_detach(ompi_win_t *win, const void *base) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (!m.window->dynamic) {
+        return MPI_ERR_RMA_FLAVOR;
+    }
+    return engine::instance().one_sided().detach(m.window, reinterpret_cast<std::uint64_t>(base))
+               ? MPI_SUCCESS
+               : MPI_ERR_RMA_ATTACH;
+}
+
+int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit,
+                              void *baseptr) noexcept {
+    module &m = of(win);
+    const inside here;
+    if (!m.shared()) {
+        return MPI_ERR_RMA_FLAVOR;
+    }
+    if (MPI_PROC_NULL == rank) { // the lowest that has any
+        rank = 0;
+        while (rank + 1 < m.window->size() &&
+               0 == m.window->members[static_cast<std::size_t>(rank)].bytes) {
+            ++rank;
+        }
+    }
+    const rma_member &member = m.window->members[static_cast<std::size_t>(rank)];
+    *size = member.bytes;
+    *disp_unit = static_cast<int>(m.units[static_cast<std::size_t>(rank)]);
+    *static_cast<void **>(baseptr) = member.mapped;
+    return MPI_SUCCESS;
+}
+
+} // extern "C"
+} // namespace smartint::osc

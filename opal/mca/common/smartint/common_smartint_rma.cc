@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Windows and their members; what a pass does; how things end.
+#include "common_smartint_rma.h"
+
+#include <algorithm>
+
+#include "common_smartint_engine.h"
+
+namespace smartint {
+
+rma::rma(engine &e) : e_(e) {}
+
+rma::~rma() {
+    // A job that ends in the middle: items belong to their queues, or to the lists behind them.
+    gets_.each([](rma_item *i) {
+        if (i->waiting) { // else it stood in a queue
+            delete i;
+        }
+    });
+    for (auto &[id, w] : windows_) {
+        for (auto &p : w->peers) {
+            if (!p) {
+                continue;
+            }
+            while (nullptr != p->head) {
+                rma_item *i = p->head;
+                p->head = i->next;
+                delete i;
+            }
+            for (rma_item *i : p->acks) {
+                delete i;
+            }
+            for (auto &[count, i] : p->locals) {
+                delete i;
+            }
+        }
+    }
+}
+
+rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> members,
+                        bool dynamic) {
+    auto made = std::make_unique<rma_window>();
+    rma_window *w = made.get();
+    w->id = id;
+    w->rank = rank;
+    w->dynamic = dynamic;
+    w->members = std::move(members);
+    w->peers.resize(w->members.size());
+    const rma_member &me = w->members[static_cast<std::size_t>(rank)];
+    if (!dynamic) {
+        w->regions.push_back({me.base, me.bytes});
+    }
+    windows_[id] = std::move(made);
+    e_.hold(); // leaving looks at the board as long as others may need this process
+    if (not_armed == serving_ && e_.can_arm()) {
+        // One request for all windows: whatever comes, this process must see to it.
+        const key k = make_rma_key(rma_epoch_kind::serve, 0, 0);
+        e_.arm_request({k, {0xffffULL << 48, 0}}, &serving_);
+    }
+    return w;
+}
+
+void rma::destroy(rma_window *w) {
+    for (auto &p : w->peers) {
+        if (p) {
+            disarm(&p->armed);
+            std::erase(active_, p.get());
+            if (p->flying) {
+                --e_.in_flight_;
+            }
+        }
+    }
+    disarm(&w->armed);
+    disarm(&w->armed_complete);
+    windows_.erase(w->id);
+    --e_.outstanding_;
+    if (windows_.empty()) {
+        disarm(&serving_);
+    }
+}
+
+bool rma::idle(const rma_window *w) const {
+    for (const auto &p : w->peers) {
+        if (p && (nullptr != p->head || !p->acks.empty() || !p->locals.empty() ||
+                  !p->replies.empty() || p->gets_done != p->gets_begun)) {
+            return false;
+        }
+    }
+    return w->fences.empty();
+}
+
+bool rma::attach(rma_window *w, std::uint64_t base, std::uint64_t bytes) {
+    const auto overlaps = [&](const rma_region &r) {
+        return base < r.base + r.bytes && r.base < base + bytes;
+    };
+    if (base + bytes < base || std::any_of(w->regions.begin(), w->regions.end(), overlaps)) {
+        return false;
+    }
+    w->regions.push_back({base, bytes});
+    return true;
+}
+
+bool rma::detach(rma_window *w, std::uint64_t base) {
+    return 1 == std::erase_if(w->regions, [&](const rma_region &r) { return base == r.base; });
+}
+
+rma_peer *rma::peer(rma_window *w, int rank) {
+    auto &p = w->peers[static_cast<std::size_t>(rank)];
+    if (!p) {
+        p = std::make_unique<rma_peer>();
+        const rma_member &m = w->members[static_cast<std::size_t>(rank)];
+        p->window = w;
+        p->rank = rank;
+        p->ep = m.ep;
+        p->base = m.base;
+        p->bytes = m.bytes;
+        p->mapped = m.mapped;
+    }
+    return p.get();
+}
+
+rma_window *rma::find(std::uint32_t id) const {
+    const auto it = windows_.find(id);
+    return it == windows_.end() ? nullptr : it->second.get();
+}
+
+rma_peer *rma::peer_of(rma_window *w, const endpoint *ep) {
+    for (std::size_t i = 0; i < w->members.size(); ++i) {
+        if (ep == w->members[i].ep) {
+            return peer(w, static_cast<int>(i));
+        }
+    }
+    return nullptr;
+}
+
+rma_error rma::take_error(rma_window *w) {
+    const rma_error error = w->error;
+    w->error = rma_error::none;
+    return error;
+}
+
+void rma::note_error(rma_window *w, rma_error error) {
+    if (rma_error::none == w->error) {
+        w->error = error;
+    }
+}
+
+void rma::activate(rma_peer *p) {
+    if (!p->listed) {
+        p->listed = true;
+        active_.push_back(p);
+    }
+}
+
+// A transfer under way keeps the interrupt thread at the transport, and the application's leave
+// rings it.
+void rma::settle_state(rma_peer *p) {
+    const bool flying = p->stuck || p->gets_done != p->gets_begun || !p->replies.empty() ||
+                        0 != p->incoming;
+    if (flying != p->flying) {
+        p->flying = flying;
+        if (flying) {
+            ++e_.in_flight_;
+        } else {
+            --e_.in_flight_;
+        }
+    }
+}
+
+unsigned rma::progress(bool by_thread) {
+    by_thread_ = by_thread;
+    more_ = false;
+    budget_ = by_thread ? e_.params_.copy_bytes : UINT64_MAX;
+    unsigned events = 0;
+    for (std::size_t i = 0; i < active_.size();) {
+        rma_peer *p = active_[i];
+        const rma_item *before = p->head;
+        const std::size_t owed = p->replies.size();
+        while (!p->replies.empty() && step::done == reply(p)) {
+        }
+        pump(p);
+        drive_fences(p->window); // one may have waited for the last of this
+        if (p->unacked && !p->stuck && before != p->head) {
+            // What had to wait is late already, and nobody may come to flush it soon: a target
+            // that computes takes it in meanwhile.
+            wake_target(p);
+        }
+        settle_state(p);
+        events += before != p->head || owed != p->replies.size() ? 1 : 0;
+        // What is blocked is listed again by the message that opens it.
+        if (p->stuck || !p->replies.empty() || (more_ && nullptr != p->head)) {
+            ++i;
+        } else {
+            p->listed = false;
+            active_[i] = active_.back();
+            active_.pop_back();
+        }
+    }
+    by_thread_ = false;
+    return events;
+}
+
+void rma::end(rma_item *i, rma_error error) {
+    part_done(i->sync, error);
+    delete i;
+}
+
+void rma::part_done(rma_sync *sync, rma_error error) {
+    if (nullptr == sync) {
+        return;
+    }
+    if (rma_error::none == sync->error) {
+        sync->error = error;
+    }
+    if (0 == --sync->pending && nullptr != sync->user) {
+        sync->link = nullptr;
+        *done_tail_ = sync;
+        done_tail_ = &sync->link;
+    }
+}
+
+void rma::finish() {
+    while (nullptr != done_) {
+        rma_sync *s = done_;
+        done_ = s->link;
+        if (nullptr == done_) {
+            done_tail_ = &done_;
+        }
+        e_.hooks_.rma_done(s->user, s->error);
+    }
+}
+
+void rma::disarm(int *index) {
+    e_.disarm_request(index);
+}
+
+// All that waits for this process ends with an error, and so does what needs all of the window.
+unsigned rma::lost(endpoint *ep) {
+    unsigned ended = 0;
+    for (auto &[id, w] : windows_) {
+        rma_peer *p = peer_of(w.get(), ep);
+        if (nullptr == p) {
+            continue;
+        }
+        std::deque<rma_item *> all(p->acks.begin(), p->acks.end());
+        for (auto &[count, i] : p->locals) {
+            all.push_back(i);
+        }
+        gets_.each([&](rma_item *i) {
+            if (i->peer == p && i->waiting) {
+                all.push_back(i);
+            }
+        });
+        for (; nullptr != p->head; p->head = p->head->next) {
+            all.push_back(p->head);
+        }
+        p->tail = nullptr;
+        p->acks.clear();
+        p->locals.clear();
+        p->replies.clear();
+        p->stuck = false;
+        p->incoming = 0;
+        p->gets_done = p->gets_begun;
+        disarm(&p->armed);
+        for (rma_item *i : all) {
+            gets_.remove(i->id);
+            end(i, rma_error::lost);
+            ++ended;
+        }
+        ended += static_cast<unsigned>(w->fences.size() + w->exposures.size());
+        w->broken = true;
+        drive_fences(w.get());
+        drive_exposures(w.get());
+        settle_state(p);
+        note_error(w.get(), rma_error::lost);
+    }
+    return ended;
+}
+
+} // namespace smartint

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// One-sided communication: windows, epochs, operations. Everything under the engine's gate; the
+// interrupt thread runs the same code as the application's. docs/onesided.md explains it.
+//
+// An origin keeps one queue per (window, target). Operations stand in it in the order of the
+// calls, between the items of their epochs: "wait for the target's post", "ask for the lock, wait
+// for the grant", "say that I am done". Whoever runs the engine takes items from the head, as far
+// as it gets. So a call never waits for its epoch to open, and epochs that are begun before the
+// last one ended simply stand further back.
+//
+// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_direct.cc copies inside a node,
+// rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence, post and lock.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common_smartint_ids.h"
+#include "common_smartint_key.h"
+#include "common_smartint_ops.h"
+#include "common_smartint_rma_kernel.h"
+#include "common_smartint_rma_runs.h"
+#include "common_smartint_rma_wire.h"
+
+namespace smartint {
+
+class engine;
+struct endpoint;
+struct rma_window;
+struct rma_peer;
+
+enum class rma_error : std::uint8_t {
+    none,
+    range, // outside the target's window, or memory that is not attached
+    lost,  // the target is gone
+};
+
+// What a call, or the request of one, waits for: so many parts. Done at 0.
+struct rma_sync {
+    std::uint32_t pending = 0;
+    rma_error error = rma_error::none;
+    void *user = nullptr; // told by hooks().rma_done, or nullptr: somebody looks at done()
+    rma_sync *link = nullptr;
+
+    bool done() const { return 0 == pending; }
+};
+
+// One place in an origin's queue.
+struct rma_item {
+    enum class what : std::uint8_t {
+        put, get, accumulate, fetch, // operations
+        await_post, lock, unlock, flush, complete,
+        local, // until all before it is complete at the origin
+    };
+    rma_item *next = nullptr;
+    what kind = what::put;
+    bool begun = false;      // lock: asked for
+    bool exclusive = false;  // lock
+    bool for_fence = false;  // flush
+    bool waiting = false;    // get or fetch: all asked for, out of the queue
+    rma_peer *peer = nullptr;
+    rma_operator op = rma_operator::replace;
+    rma_type type = rma_type::bytes;
+    std::uint64_t after_fence = 0; // not before that many fences are through
+    rma_sync *sync = nullptr;
+
+    // operations: memory of the origin, result of a get or fetch, memory of the target
+    std::byte *origin = nullptr;
+    rma_layout origin_layout;
+    rma_cursor origin_at;
+    std::byte *result = nullptr;
+    rma_layout result_layout;
+    rma_cursor result_at;
+    std::uint64_t target = 0; // address that target_layout is relative to
+    rma_layout target_layout;
+    rma_cursor target_at;
+    std::uint64_t id = 0; // of a get or fetch under way
+    std::byte operands[32]; // of a compare-and-swap: new value, value to compare with
+
+    void aim() { // once the layouts are set
+        origin_at = rma_cursor(&origin_layout);
+        result_at = rma_cursor(&result_layout);
+        target_at = rma_cursor(&target_layout);
+    }
+};
+
+// Something a target still owes an origin, in order.
+struct rma_reply {
+    wire::rma_kind kind = wire::rma_kind::none; // data, ack, fault; unlock, complete: act, then answer
+    rma_error error = rma_error::none;
+    std::uint64_t id = 0;
+    std::uint64_t at = 0;
+    std::byte *base = nullptr; // data of a get: where it is
+    rma_layout layout;
+    rma_cursor cursor;
+    std::vector<std::byte> kept; // data of a fetch: what was there
+    std::uint64_t sent = 0;
+};
+
+enum class rma_hold : std::uint8_t { none, shared, exclusive };
+
+// One process of a window, as this one deals with it; made when there is something to deal with.
+struct rma_peer {
+    rma_window *window = nullptr;
+    int rank = 0;
+    endpoint *ep = nullptr;
+    // its memory, unless the window is dynamic
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+    std::byte *mapped = nullptr; // the same memory in this process, or nullptr
+
+    // as origin
+    rma_item *head = nullptr;
+    rma_item *tail = nullptr;
+    std::uint32_t posts = 0;  // of the target, not used by an epoch yet
+    bool granted = false;     // the lock asked for by the item at the head
+    bool unacked = false;     // messages since the last flush or unlock
+    bool stuck = false;       // the transport is full
+    std::uint32_t told = 0;   // sequence the target was last woken for
+    std::uint64_t gets_begun = 0;
+    std::uint64_t gets_done = 0;
+    std::uint64_t fetching = 0; // bytes of fetches asked for and not here
+    std::deque<rma_item *> acks; // flush and unlock items whose ack is to come
+    std::deque<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
+    int armed = not_armed; // request on the board for what the head waits for
+
+    // as target
+    std::deque<rma_reply> replies;
+    std::uint64_t incoming = 0; // bytes announced of an operation that is arriving
+    rma_hold holds = rma_hold::none;
+    std::uint32_t completes = 0; // that ended no exposure yet
+    bool exposed = false;        // the exposure at the front waits for its complete
+    bool wants_wake = false;     // its post said so
+
+    bool listed = false;  // in the list of peers with something to do
+    bool flying = false;  // counted as a transfer under way
+};
+
+struct rma_region {
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+};
+
+// What one learns of every process when a window is made.
+struct rma_member {
+    endpoint *ep = nullptr;
+    std::uint64_t base = 0;
+    std::uint64_t bytes = 0;
+    std::byte *mapped = nullptr;
+};
+
+struct rma_fence {
+    std::uint64_t number = 0; // 1-based
+    rma_sync flushed;         // this process's operations of the epoch that ends
+    unsigned round = 0;       // of the barrier: those that are through
+    bool sent = false;        // this round's message
+    rma_sync *sync = nullptr;
+};
+
+struct rma_exposure {
+    std::vector<int> origins;
+    std::uint64_t after_fence = 0;
+    bool posted = false;
+    bool silent = false; // no post is sent: its origins know
+    bool nonblocking = false;
+    std::uint32_t open = 0; // origins that are not complete
+    rma_sync *sync = nullptr; // of the wait
+};
+
+struct rma_waiter {
+    rma_peer *peer;
+    bool exclusive;
+};
+
+struct rma_window {
+    std::uint32_t id = 0;
+    int rank = 0;
+    bool dynamic = false;
+    std::vector<rma_region> regions; // of this process
+    std::vector<rma_member> members;
+    std::vector<std::unique_ptr<rma_peer>> peers;
+    rma_error error = rma_error::none; // the first since a synchronization reported one
+    bool broken = false; // a member is lost: nothing that needs all can end well
+
+    std::deque<rma_fence> fences;
+    std::uint64_t fences_begun = 0;
+    std::uint64_t fences_done = 0;
+    std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits
+    int armed = not_armed; // for a fence's barrier
+
+    std::deque<rma_exposure> exposures;
+    int armed_complete = not_armed; // for the end of a nonblocking one
+
+    rma_peer *owner = nullptr; // of the exclusive lock
+    std::uint32_t sharers = 0;
+    std::deque<rma_waiter> waiters;
+
+    int size() const { return static_cast<int>(members.size()); }
+};
+
+class rma {
+public:
+    explicit rma(engine &e);
+    ~rma();
+    rma(const rma &) = delete;
+    rma &operator=(const rma &) = delete;
+
+    // ---- windows (rma.cc). members[rank] is this process.
+    rma_window *create(std::uint32_t id, int rank, std::vector<rma_member> members, bool dynamic);
+    void destroy(rma_window *w); // all is done in it, here and elsewhere
+    // Nothing of this process is under way in it.
+    bool idle(const rma_window *w) const;
+    bool attach(rma_window *w, std::uint64_t base, std::uint64_t bytes);
+    bool detach(rma_window *w, std::uint64_t base);
+    rma_peer *peer(rma_window *w, int rank);
+
+    // ---- operations: the item becomes the engine's
+    static rma_item *make(rma_item::what kind) {
+        auto *i = new rma_item;
+        i->kind = kind;
+        return i;
+    }
+    void submit(rma_peer *p, rma_item *op);
+
+    // ---- epochs (rma_epoch.cc); sync: gains a part per thing to wait for, or nullptr
+    void fence(rma_window *w, bool flushes, rma_sync *sync);
+    void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
+    void wait(rma_window *w, rma_sync *sync); // for the last exposure that was posted
+    bool test(rma_window *w);                 // the same, without waiting; true: it has ended
+    void await_post(rma_peer *p);
+    void complete(rma_peer *p, rma_sync *sync);
+    void lock(rma_peer *p, bool exclusive, rma_sync *sync);
+    void unlock(rma_peer *p, rma_sync *sync);
+    void flush(rma_peer *p, rma_sync *sync);
+    void flush_local(rma_peer *p, rma_sync *sync);
+    rma_error take_error(rma_window *w);
+    // One part of it less: whoever counted one in to keep it open lets go.
+    void release(rma_sync *sync) { part_done(sync, rma_error::none); }
+
+    // ---- from the engine
+    void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
+    bool active() const { return !active_.empty(); }
+    unsigned progress(bool by_thread);
+    bool more() const { return more_; } // the interrupt thread left something for its next pass
+    void finish();                      // application thread: hooks().rma_done
+    unsigned lost(endpoint *ep);        // how many items and waits it ended
+
+private:
+    enum class step { done, blocked, full, again };
+
+    // rma.cc
+    void activate(rma_peer *p);
+    void settle_state(rma_peer *p); // after changes: listed, flying
+    void end(rma_item *i, rma_error error = rma_error::none);
+    void part_done(rma_sync *sync, rma_error error);
+    void note_error(rma_window *w, rma_error error);
+    rma_window *find(std::uint32_t id) const;
+    rma_peer *peer_of(rma_window *w, const endpoint *ep);
+
+    // rma_origin.cc
+    bool push(rma_peer *p, rma_item *i);
+    static void take_head(rma_peer *p);
+    void pump(rma_peer *p);
+    step run(rma_peer *p, rma_item *i);
+    step run_operation(rma_peer *p, rma_item *i);
+    step send_stores(rma_peer *p, rma_item *i);
+    step send_get(rma_peer *p, rma_item *i);
+    step send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags = 0);
+    bool allowed(const rma_peer *p, const rma_item *i);
+    void arm(rma_peer *p, rma_epoch_kind kind);
+    void disarm(int *index);
+    // One message, in order behind those before it.
+    step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
+                  const std::byte *data, std::uint32_t bytes);
+    // Small ones that stand outside the queue: sent or kept, never refused.
+    void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
+                  std::uint64_t at, rma_epoch_kind notice);
+    void wake_target(rma_peer *p);
+    void local_step(rma_peer *p);
+
+    // rma_direct.cc
+    bool direct_possible(const rma_peer *p, const rma_item *i) const;
+    step run_direct(rma_peer *p, rma_item *i);
+    step copy_between_processes(rma_peer *p, rma_item *i);
+
+    // rma_arrive.cc
+    void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
+                const std::byte *data, std::uint32_t bytes);
+    void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data,
+                 std::uint32_t bytes);
+    void on_ack(rma_peer *p);
+
+    // rma_target.cc
+    bool inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) const;
+    bool runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
+                     std::uint64_t *bytes) const;
+    void store(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
+               const std::byte *data, std::uint32_t bytes);
+    void refuse(rma_peer *p, const wire::rma_head &head);
+    step reply(rma_peer *p);
+    step send_data(rma_peer *p, rma_reply &r);
+
+    // rma_epoch.cc
+    void drive_fences(rma_window *w);
+    void on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round);
+    void drive_exposures(rma_window *w);
+    void on_complete(rma_peer *p);
+    void ask_lock(rma_peer *p, bool exclusive);
+    void release_lock(rma_peer *p);
+    void grant_waiters(rma_window *w);
+
+    engine &e_;
+    std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
+    id_table<rma_item> gets_; // and fetches: waiting for data
+    std::vector<rma_peer *> active_;
+    rma_sync *done_ = nullptr, **done_tail_ = &done_;
+    int serving_ = not_armed; // the request on the board for what only this process can do
+    bool by_thread_ = false;
+    bool more_ = false;
+    std::uint64_t budget_ = 0; // bytes the thread may still copy in this pass
+    std::vector<std::byte> packed_; // data of a message, gathered
+    std::vector<std::byte> joined_; // runs and data of a message
+    std::vector<rma_run> runs_;
+};
+
+} // namespace smartint

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// One-sided messages: checked, and given to whom they concern.
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+
+void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    wire::rma_head h{};
+    if (bytes < sizeof(h)) {
+        e_.refuse();
+        return;
+    }
+    std::memcpy(&h, data, sizeof(h));
+    data += sizeof(h);
+    bytes -= static_cast<std::uint32_t>(sizeof(h));
+    if (nullptr == from) {
+        from = e_.find_peer(h.name);
+    }
+    if (nullptr == from || route::self == from->way || h.runs > bytes / sizeof(rma_run)) {
+        e_.refuse();
+        return;
+    }
+    if (e_.board_.attached()) {
+        const std::uint32_t source = static_cast<std::uint32_t>(from->name) | rma_source;
+        e_.board_.publish_seen(source, h.sequence);
+        e_.matched_hint_ = e_.board_.settle(source, h.sequence) || e_.matched_hint_;
+    }
+    rma_window *w = find(h.window);
+    rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
+    if (nullptr == p) {
+        e_.refuse();
+        return;
+    }
+    const std::vector<rma_run> runs = [&] {
+        std::vector<rma_run> r(h.runs);
+        std::memcpy(r.data(), data, h.runs * sizeof(rma_run));
+        return r;
+    }();
+    data += h.runs * sizeof(rma_run);
+    bytes -= static_cast<std::uint32_t>(h.runs * sizeof(rma_run));
+    e_.bytes_moved_ += bytes;
+    handle(p, h, runs, data, bytes);
+    settle_state(p);
+}
+
+void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs,
+                 const std::byte *data, std::uint32_t bytes) {
+    using kind = wire::rma_kind;
+    if (h.kind <= kind::complete) {
+        e_.stats_.add(stat::rma_served);
+        if (e_.by_thread_) {
+            e_.stats_.add(stat::rma_served_thread);
+        }
+    }
+    activate(p);
+    switch (h.kind) {
+    case kind::put:
+    case kind::accumulate:
+    case kind::fetch:
+    case kind::get:
+        store(p, h, runs, data, bytes);
+        return;
+    case kind::lock:
+        ask_lock(p, 0 != (h.flags & wire::rma_exclusive));
+        return;
+    case kind::unlock:
+    case kind::flush:
+    case kind::complete:
+        // In order behind what is owed: a get before it has read first.
+        p->replies.emplace_back();
+        p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
+        return;
+    case kind::data:
+        on_data(p, h, data, bytes);
+        return;
+    case kind::grant:
+        p->granted = true;
+        disarm(&p->armed);
+        return;
+    case kind::ack:
+        on_ack(p);
+        return;
+    case kind::fault:
+        note_error(p->window, rma_error::range);
+        return;
+    case kind::post:
+        ++p->posts;
+        p->wants_wake = 0 != (h.flags & wire::rma_nonblocking);
+        disarm(&p->armed);
+        return;
+    case kind::barrier:
+        on_barrier(p->window, h.id, h.at);
+        return;
+    default:
+        e_.refuse();
+    }
+}
+
+void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
+                  std::uint32_t bytes) {
+    rma_item *i = gets_.find(h.id);
+    if (nullptr == i || i->peer != p) {
+        e_.refuse();
+        return;
+    }
+    const bool fetches = rma_item::what::fetch == i->kind;
+    if (wire::rma_no_operand == h.flags) {
+        // Nothing of it comes; what it asked for after this is refused in the same way.
+        note_error(p->window, rma_error::range);
+        const std::uint64_t missing = std::min(h.more, i->result_at.left());
+        for (std::uint64_t left = missing; left > 0;) {
+            const auto piece = i->result_at.look(left);
+            i->result_at.advance(piece.bytes);
+            left -= piece.bytes;
+        }
+        p->fetching -= fetches ? std::min(p->fetching, missing) : 0;
+    } else {
+        if (h.at != i->result_at.done() || bytes > i->result_at.left()) {
+            e_.refuse();
+            return;
+        }
+        rma_scatter(i->result, i->result_at, data, bytes);
+        p->fetching -= fetches ? std::min<std::uint64_t>(p->fetching, bytes) : 0;
+    }
+    if (0 == i->result_at.left() && i->waiting) {
+        gets_.remove(i->id);
+        ++p->gets_done;
+        end(i);
+        local_step(p);
+    }
+}
+
+void rma::on_ack(rma_peer *p) {
+    if (p->acks.empty()) {
+        e_.refuse();
+        return;
+    }
+    rma_item *i = p->acks.front();
+    p->acks.pop_front();
+    disarm(&p->armed);
+    const bool for_fence = i->for_fence;
+    end(i);
+    if (for_fence) {
+        drive_fences(p->window);
+    }
+}
+
+} // namespace smartint

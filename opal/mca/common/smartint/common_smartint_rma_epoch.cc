@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Epochs: fences, post and complete, locks. None of it needs a call of MPI to go on.
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+
+// ---- fence: all this process did is done at its targets, then a barrier by messages: in round r
+// to the process 2^r further on. Nobody stores into others' memory before all are in.
+
+void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
+    rma_fence &f = w->fences.emplace_back();
+    f.sync = sync;
+    if (nullptr != sync) {
+        ++sync->pending;
+    }
+    f.number = w->fences_begun + 1;
+    for (auto &p : w->peers) {
+        if (flushes && p &&
+            (nullptr != p->head || p->unacked || !p->acks.empty() ||
+             p->gets_done != p->gets_begun)) {
+            rma_item *i = make(rma_item::what::flush);
+            i->for_fence = true;
+            i->sync = &f.flushed;
+            push(p.get(), i);
+        }
+    }
+    ++w->fences_begun;
+    drive_fences(w);
+}
+
+void rma::drive_fences(rma_window *w) {
+    const auto n = static_cast<unsigned>(w->size());
+    bool any = false;
+    while (!w->fences.empty()) {
+        rma_fence &f = w->fences.front();
+        if (!f.flushed.done() && !w->broken) {
+            break;
+        }
+        bool through = true;
+        for (; !w->broken && (1ULL << f.round) < n; ++f.round, f.sent = false) {
+            const unsigned distance = 1U << f.round;
+            if (!f.sent) {
+                f.sent = true;
+                const unsigned to = (static_cast<unsigned>(w->rank) + distance) % n;
+                send_now(peer(w, static_cast<int>(to)), wire::rma_kind::barrier, 0, f.number,
+                         f.round, rma_epoch_kind::fence);
+            }
+            if (0 == (w->rounds_in[f.number] & distance)) {
+                through = false;
+                break;
+            }
+        }
+        if (!through) {
+            break;
+        }
+        w->rounds_in.erase(f.number);
+        ++w->fences_done;
+        part_done(f.sync, w->broken ? rma_error::lost : rma_error::none);
+        w->fences.pop_front();
+        any = true;
+    }
+    if (!any) {
+        return;
+    }
+    disarm(&w->armed);
+    for (auto &p : w->peers) {
+        if (p && nullptr != p->head) {
+            activate(p.get());
+        }
+    }
+    drive_exposures(w);
+}
+
+// Nobody is more than one fence ahead of the last that is through here, plus the one it waits in.
+void rma::on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round) {
+    if (number <= w->fences_done || number > w->fences_done + 2 || round >= 31 ||
+        (1ULL << round) >= static_cast<std::uint64_t>(w->size())) {
+        e_.refuse();
+        return;
+    }
+    w->rounds_in[number] |= 1U << round;
+    drive_fences(w);
+}
+
+// ---- post, start, complete, wait
+
+void rma::post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking) {
+    rma_exposure &x = w->exposures.emplace_back();
+    x.origins = std::move(origins);
+    x.silent = silent;
+    x.nonblocking = nonblocking;
+    x.after_fence = w->fences_begun;
+    drive_exposures(w);
+}
+
+// Exposures follow each other: the next opens when the one before has ended.
+void rma::drive_exposures(rma_window *w) {
+    while (!w->exposures.empty()) {
+        rma_exposure &x = w->exposures.front();
+        if (!x.posted) {
+            if (w->fences_done < x.after_fence) {
+                return;
+            }
+            x.posted = true;
+            for (const int rank : x.origins) {
+                rma_peer *p = peer(w, rank);
+                if (0 != p->completes) { // it knew without being told, and is done already
+                    --p->completes;
+                    continue;
+                }
+                p->exposed = true;
+                ++x.open;
+                if (!x.silent) {
+                    send_now(p, wire::rma_kind::post,
+                             x.nonblocking ? wire::rma_nonblocking : 0, 0, 0,
+                             rma_epoch_kind::post);
+                }
+            }
+        }
+        if ((0 != x.open && !w->broken) || nullptr == x.sync) {
+            if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && e_.can_arm() &&
+                !e_.application_waits()) {
+                e_.arm_request(
+                    exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)),
+                    &w->armed_complete);
+            }
+            return;
+        }
+        part_done(x.sync, 0 != x.open ? rma_error::lost : rma_error::none);
+        w->exposures.pop_front();
+        disarm(&w->armed_complete);
+    }
+}
+
+void rma::on_complete(rma_peer *p) {
+    rma_window *w = p->window;
+    if (p->exposed && !w->exposures.empty()) {
+        p->exposed = false;
+        --w->exposures.front().open;
+        drive_exposures(w);
+    } else {
+        ++p->completes;
+    }
+}
+
+void rma::wait(rma_window *w, rma_sync *sync) {
+    ++sync->pending;
+    w->exposures.back().sync = sync;
+    drive_exposures(w);
+}
+
+bool rma::test(rma_window *w) {
+    rma_exposure &x = w->exposures.front();
+    if (1 != w->exposures.size() || !x.posted || 0 != x.open) {
+        return false;
+    }
+    w->exposures.pop_front();
+    return true;
+}
+
+void rma::await_post(rma_peer *p) { push(p, make(rma_item::what::await_post)); }
+
+void rma::complete(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::complete);
+    i->sync = sync;
+    push(p, i);
+}
+
+// ---- locks
+
+void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::lock);
+    i->exclusive = exclusive;
+    i->sync = sync;
+    push(p, i);
+}
+
+void rma::unlock(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::unlock);
+    i->sync = sync;
+    push(p, i);
+}
+
+void rma::flush(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::flush);
+    i->sync = sync;
+    push(p, i);
+}
+
+void rma::flush_local(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::local);
+    i->sync = sync;
+    push(p, i);
+}
+
+// As target: in order of arrival, whoever runs the engine.
+void rma::ask_lock(rma_peer *p, bool exclusive) {
+    rma_window *w = p->window;
+    for (const rma_waiter &waiter : w->waiters) {
+        if (p == waiter.peer) {
+            e_.refuse();
+            return;
+        }
+    }
+    if (rma_hold::none != p->holds) {
+        e_.refuse();
+        return;
+    }
+    w->waiters.push_back({p, exclusive});
+    grant_waiters(w);
+}
+
+void rma::grant_waiters(rma_window *w) {
+    while (!w->waiters.empty() && nullptr == w->owner) {
+        const rma_waiter next = w->waiters.front();
+        if (next.exclusive && 0 != w->sharers) {
+            return;
+        }
+        w->waiters.pop_front();
+        next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
+        if (next.exclusive) {
+            w->owner = next.peer;
+        } else {
+            ++w->sharers;
+        }
+        send_now(next.peer, wire::rma_kind::grant, 0, 0, 0, rma_epoch_kind::grant);
+    }
+}
+
+void rma::release_lock(rma_peer *p) {
+    rma_window *w = p->window;
+    if (rma_hold::none == p->holds) {
+        e_.refuse();
+        return;
+    }
+    if (rma_hold::exclusive == p->holds) {
+        w->owner = nullptr;
+    } else {
+        --w->sharers;
+    }
+    p->holds = rma_hold::none;
+    grant_waiters(w);
+}
+
+} // namespace smartint

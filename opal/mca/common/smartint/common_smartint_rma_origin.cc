@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The origin's queue towards one target: what may go, goes.
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+namespace {
+
+constexpr unsigned most_runs = 64;              // of one message
+constexpr std::uint64_t most_fetching = 262144; // bytes a target may have to keep for an origin
+constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
+
+} // namespace
+
+void rma::submit(rma_peer *p, rma_item *op) {
+    op->aim();
+    e_.stats_.add(stat::rma_operations);
+    if (push(p, op) && !p->stuck) {
+        e_.stats_.add(stat::rma_deferred);
+    }
+}
+
+// True: it did not go at once.
+bool rma::push(rma_peer *p, rma_item *i) {
+    i->peer = p;
+    i->after_fence = p->window->fences_begun;
+    if (nullptr != i->sync) {
+        ++i->sync->pending;
+    }
+    if (p->ep->lost) {
+        note_error(p->window, rma_error::lost);
+        end(i, rma_error::lost);
+        return false;
+    }
+    if (nullptr == p->head) {
+        p->head = i;
+    } else {
+        p->tail->next = i;
+    }
+    p->tail = i;
+    if (!p->stuck) {
+        pump(p);
+        settle_state(p);
+        if (p->stuck || !p->replies.empty()) {
+            activate(p);
+        }
+    }
+    return nullptr != p->head;
+}
+
+// Out of the queue, the head stays with the caller.
+void rma::take_head(rma_peer *p) {
+    rma_item *i = p->head;
+    p->head = i->next;
+    if (nullptr == p->head) {
+        p->tail = nullptr;
+    }
+    i->next = nullptr;
+}
+
+void rma::pump(rma_peer *p) {
+    p->stuck = false;
+    while (nullptr != p->head) {
+        rma_item *i = p->head;
+        const step s = p->ep->lost ? step::blocked : run(p, i);
+        if (step::full == s) {
+            p->stuck = true;
+            wake_target(p);
+            return;
+        }
+        if (step::again == s) {
+            more_ = true;
+            return;
+        }
+        if (step::blocked == s) {
+            return;
+        }
+        // done: run() has given the item away or ended it
+        if (by_thread_) {
+            e_.stats_.add(stat::rma_by_thread);
+        }
+    }
+}
+
+// The fences before it are through.
+bool rma::allowed(const rma_peer *p, const rma_item *i) {
+    rma_window *w = p->window;
+    if (w->fences_done >= i->after_fence) {
+        return true;
+    }
+    if (not_armed == w->armed && e_.can_arm() && !e_.application_waits()) {
+        e_.arm_request(exact_pattern(make_rma_key(rma_epoch_kind::fence, w->id, 0)), &w->armed);
+    }
+    return false;
+}
+
+rma::step rma::run(rma_peer *p, rma_item *i) {
+    using what = rma_item::what;
+    if (!allowed(p, i)) {
+        return step::blocked;
+    }
+    switch (i->kind) {
+    case what::put:
+    case what::get:
+    case what::accumulate:
+    case what::fetch:
+        return run_operation(p, i);
+    case what::await_post:
+        if (0 == p->posts) {
+            if (nullptr != i->next) {
+                arm(p, rma_epoch_kind::post);
+            }
+            return step::blocked;
+        }
+        --p->posts;
+        break;
+    case what::lock:
+        if (!i->begun) {
+            if (const step s = send_mark(p, wire::rma_kind::lock,
+                                         i->exclusive ? wire::rma_exclusive : 0);
+                step::done != s) {
+                return s;
+            }
+            i->begun = true;
+        }
+        if (!p->granted) {
+            arm(p, rma_epoch_kind::grant);
+            return step::blocked;
+        }
+        p->granted = false;
+        break;
+    case what::unlock:
+    case what::flush:
+        if (what::flush == i->kind && !p->unacked && p->acks.empty() &&
+            p->gets_done == p->gets_begun) {
+            break;
+        }
+        if (const step s = send_mark(p, what::unlock == i->kind ? wire::rma_kind::unlock
+                                                                : wire::rma_kind::flush);
+            step::done != s) {
+            return s;
+        }
+        p->unacked = false;
+        take_head(p);
+        p->acks.push_back(i);
+        if (i->for_fence) { // a fence waits: its next step must not wait for MPI
+            arm(p, rma_epoch_kind::ack);
+        }
+        return step::done;
+    case what::complete:
+        if (const step s = send_mark(p, wire::rma_kind::complete); step::done != s) {
+            return s;
+        }
+        p->unacked = false; // nobody flushes across an epoch's end
+        [[fallthrough]];
+    case what::local:
+        take_head(p);
+        p->locals.emplace_back(p->gets_begun, i);
+        local_step(p);
+        return step::done;
+    }
+    take_head(p);
+    disarm(&p->armed);
+    end(i);
+    return step::done;
+}
+
+// Items that wait for gets and fetches alone.
+void rma::local_step(rma_peer *p) {
+    while (!p->locals.empty() && p->locals.front().first <= p->gets_done) {
+        rma_item *i = p->locals.front().second;
+        p->locals.pop_front();
+        end(i);
+    }
+}
+
+rma::step rma::run_operation(rma_peer *p, rma_item *i) {
+    step s = step::done;
+    if (direct_possible(p, i)) {
+        s = run_direct(p, i);
+        if (step::full != s) { // full: the kernel will not have it, by message then
+            return s;
+        }
+    }
+    return rma_item::what::get == i->kind ? send_get(p, i) : send_stores(p, i);
+}
+
+// put, accumulate, fetch: messages of runs and data, until all is out or the transport is full.
+rma::step rma::send_stores(rma_peer *p, rma_item *i) {
+    using what = rma_item::what;
+    const bool fetches = what::fetch == i->kind;
+    const bool operand = !(fetches && rma_operator::no_op == i->op);
+    const bool swaps = rma_operator::swap_if_equal == i->op;
+    const std::uint32_t unit = what::put == i->kind ? 1 : rma_type_bytes(i->type);
+    const std::uint64_t total = i->target_layout.bytes();
+    if (fetches && 0 == i->id && 0 != total) {
+        i->id = gets_.add(i);
+        ++p->gets_begun;
+    }
+    while (0 != i->target_at.left()) {
+        if (fetches && p->fetching >= most_fetching) {
+            return step::blocked; // data that arrives goes on
+        }
+        const std::uint64_t room = std::min<std::uint64_t>(
+            p->ep->max_payload - (most_runs + 1) * sizeof(rma_run), fetches ? most_fetching / 4 : ~0ULL);
+        const rma_cursor target_before = i->target_at;
+        const rma_cursor origin_before = i->origin_at;
+        runs_.clear();
+        const std::uint64_t at = i->target_at.done();
+        const auto bytes = static_cast<std::uint32_t>(
+            i->target_at.take(room - room % unit, most_runs, unit, &runs_));
+        for (rma_run &run : runs_) {
+            run.offset += static_cast<std::int64_t>(i->target);
+        }
+        const std::byte *data = nullptr;
+        std::uint32_t data_bytes = 0;
+        if (swaps) {
+            data = i->operands;
+            data_bytes = 2 * unit;
+        } else if (operand) {
+            data_bytes = bytes;
+            const auto piece = i->origin_at.look(bytes);
+            if (piece.bytes == bytes) {
+                data = i->origin + piece.offset;
+                i->origin_at.advance(bytes);
+            } else {
+                packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
+                rma_gather(i->origin, i->origin_at, packed_.data(), bytes);
+                data = packed_.data();
+            }
+        }
+        wire::rma_head h{};
+        h.kind = fetches                     ? wire::rma_kind::fetch
+                 : what::put == i->kind ? wire::rma_kind::put
+                                        : wire::rma_kind::accumulate;
+        h.op = static_cast<std::uint8_t>(i->op);
+        h.type = static_cast<std::uint8_t>(i->type);
+        h.flags = operand ? 0 : wire::rma_no_operand;
+        h.id = i->id;
+        h.at = at;
+        h.more = i->target_at.left();
+        const step s = transmit(p, h, runs_, data, data_bytes);
+        if (step::done != s) {
+            i->target_at = target_before;
+            i->origin_at = origin_before;
+            return s;
+        }
+        p->unacked = true;
+        p->fetching += fetches ? bytes : 0;
+        if (fetches || (0 == at && total >= large)) {
+            wake_target(p);
+        }
+    }
+    take_head(p);
+    if (fetches && 0 != total) {
+        i->waiting = true;
+    } else {
+        end(i);
+    }
+    return step::done;
+}
+
+rma::step rma::send_get(rma_peer *p, rma_item *i) {
+    if (0 == i->target_at.left()) {
+        take_head(p);
+        end(i);
+        return step::done;
+    }
+    if (0 == i->id) {
+        i->id = gets_.add(i);
+        ++p->gets_begun;
+    }
+    while (0 != i->target_at.left()) {
+        const rma_cursor before = i->target_at;
+        runs_.clear();
+        wire::rma_head h{};
+        h.kind = wire::rma_kind::get;
+        h.id = i->id;
+        h.at = i->target_at.done();
+        i->target_at.take(~0ULL, most_runs, 1, &runs_);
+        for (rma_run &run : runs_) {
+            run.offset += static_cast<std::int64_t>(i->target);
+        }
+        h.more = i->target_at.done() - h.at;
+        const step s = transmit(p, h, runs_, nullptr, 0);
+        if (step::done != s) {
+            i->target_at = before;
+            return s;
+        }
+    }
+    wake_target(p);
+    take_head(p);
+    i->waiting = true;
+    return step::done;
+}
+
+rma::step rma::send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags) {
+    wire::rma_head h{};
+    h.kind = kind;
+    h.flags = flags;
+    runs_.clear();
+    const step s = transmit(p, h, runs_, nullptr, 0);
+    if (step::done == s && wire::rma_kind::complete == kind) {
+        if (p->wants_wake) {
+            e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::complete, p->window->id, 0),
+                           static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
+        }
+    } else if (step::done == s) {
+        wake_target(p);
+    }
+    return s;
+}
+
+// The last message is one that only the target's processor can see to. Once per message.
+void rma::wake_target(rma_peer *p) {
+    if (route::self == p->ep->way || p->told == p->ep->rma_out) {
+        return;
+    }
+    p->told = p->ep->rma_out;
+    e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::serve, 0, e_.me_.name),
+                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
+}
+
+rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
+                        const std::byte *data, std::uint32_t bytes) {
+    head.name = e_.me_.name;
+    head.window = p->window->id;
+    head.runs = static_cast<std::uint32_t>(runs.size());
+    endpoint *ep = p->ep;
+    if (route::self == ep->way) {
+        // The message is carried out at once, data and runs from where they are.
+        const std::vector<rma_run> own(runs);
+        handle(p, head, own, data, bytes);
+        return step::done;
+    }
+    head.sequence = ep->rma_out + 1;
+    std::byte header[sizeof(head) + sizeof(rma_run)];
+    std::memcpy(header, &head, sizeof(head));
+    std::uint32_t header_bytes = sizeof(head);
+    if (1 == runs.size()) {
+        std::memcpy(header + sizeof(head), runs.data(), sizeof(rma_run));
+        header_bytes += sizeof(rma_run);
+    } else if (!runs.empty()) {
+        const std::size_t all = runs.size() * sizeof(rma_run);
+        joined_.resize(std::max<std::size_t>(joined_.size(), all + bytes));
+        std::memcpy(joined_.data(), runs.data(), all);
+        if (0 != bytes) {
+            std::memcpy(joined_.data() + all, data, bytes);
+        }
+        data = joined_.data();
+        bytes += static_cast<std::uint32_t>(all);
+    }
+    switch (e_.active_message(ep, wire::rma, header, header_bytes, data, bytes)) {
+    case engine::am_result::sent:
+        ++ep->rma_out;
+        e_.bytes_moved_ += bytes;
+        return step::done;
+    case engine::am_result::full:
+        return step::full;
+    case engine::am_result::broken:
+        break;
+    }
+    return step::blocked;
+}
+
+void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
+                   std::uint64_t at, rma_epoch_kind notice) {
+    wire::rma_head h{};
+    h.name = e_.me_.name;
+    h.window = p->window->id;
+    h.kind = kind;
+    h.flags = flags;
+    h.id = id;
+    h.at = at;
+    if (route::self == p->ep->way) {
+        handle(p, h, {}, nullptr, 0);
+        return;
+    }
+    if (p->ep->lost) {
+        return;
+    }
+    h.sequence = ++p->ep->rma_out;
+    e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
+    const bool any = rma_epoch_kind::fence == notice;
+    e_.post_notice(p->ep, make_rma_key(notice, p->window->id, any ? 0 : e_.me_.name),
+                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, h.sequence);
+}
+
+// The head waits for the peer, and this process may go away to compute.
+void rma::arm(rma_peer *p, rma_epoch_kind kind) {
+    if (not_armed == p->armed && route::self != p->ep->way && e_.can_arm() && !e_.application_waits()) {
+        e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
+    }
+}
+
+} // namespace smartint

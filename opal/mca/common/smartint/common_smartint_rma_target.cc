@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What a target does for an origin: stores, accumulates, packs, and answers in order. All of it is
+// under the gate, so accumulates are atomic towards each other whoever runs them.
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+namespace {
+
+// The runs of a message as a layout, relative to the first.
+rma_layout layout_of(const std::vector<rma_run> &runs, std::byte **base) {
+    rma_layout l;
+    const std::int64_t first = runs.empty() ? 0 : runs[0].offset;
+    for (rma_run run : runs) {
+        run.offset -= first;
+        l.append(run);
+    }
+    *base = reinterpret_cast<std::byte *>(first);
+    return l;
+}
+
+void apply(rma_operator op, rma_type type, std::byte *base, const rma_layout &layout,
+           const std::byte *operand, std::uint64_t operand_step) {
+    const std::uint64_t unit = rma_type_bytes(type);
+    rma_cursor at(&layout);
+    while (0 != at.left()) {
+        const auto p = at.look(at.left());
+        if (const std::uint64_t whole = p.bytes / unit; 0 != whole) {
+            rma_apply(op, type, base + p.offset, operand, whole);
+            at.advance(whole * unit);
+            operand += whole * operand_step;
+            continue;
+        }
+        // an element in several pieces: a pair with a gap
+        std::byte element[32];
+        rma_cursor again = at;
+        rma_gather(base, at, element, unit);
+        rma_apply(op, type, element, operand, 1);
+        rma_scatter(base, again, element, unit);
+        operand += operand_step;
+    }
+}
+
+} // namespace
+
+bool rma::inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) const {
+    return std::any_of(w->regions.begin(), w->regions.end(), [&](const rma_region &r) {
+        return base >= r.base && base - r.base <= r.bytes && bytes <= r.bytes - (base - r.base);
+    });
+}
+
+bool rma::runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
+                      std::uint64_t *bytes) const {
+    *bytes = 0;
+    for (const rma_run &run : runs) {
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        std::uint64_t n = 0;
+        if (0 == run.length || 0 == run.count ||
+            __builtin_mul_overflow(run.length, run.count, &n) ||
+            __builtin_add_overflow(*bytes, n, bytes) || !rma_bounds(run, &low, &high) || low < 0 ||
+            !inside(w, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rma::refuse(rma_peer *p, const wire::rma_head &h) {
+    e_.stats_.add(stat::rma_refused);
+    const bool answered = wire::rma_kind::get == h.kind || wire::rma_kind::fetch == h.kind;
+    rma_reply &r = p->replies.emplace_back();
+    r.kind = answered ? wire::rma_kind::data : wire::rma_kind::fault;
+    r.error = rma_error::range;
+    r.id = h.id;
+    r.at = h.at;
+}
+
+void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs,
+                const std::byte *data, std::uint32_t bytes) {
+    using kind = wire::rma_kind;
+    rma_window *w = p->window;
+    p->incoming = kind::get == h.kind || kind::fetch == h.kind ? 0 : h.more;
+    std::uint64_t total = 0;
+    if (!runs_inside(w, runs, &total)) {
+        refuse(p, h);
+        p->replies.back().sent = kind::get == h.kind ? h.more : total;
+        return;
+    }
+    std::byte *base = nullptr;
+    rma_layout layout = layout_of(runs, &base);
+    if (kind::get == h.kind) {
+        rma_reply &r = p->replies.emplace_back();
+        r.kind = kind::data;
+        r.id = h.id;
+        r.at = h.at;
+        r.base = base;
+        r.layout = std::move(layout);
+        r.cursor = rma_cursor(&r.layout);
+        return;
+    }
+    if (kind::put == h.kind) {
+        if (bytes != total) {
+            e_.refuse();
+            return;
+        }
+        rma_cursor to(&layout);
+        rma_scatter(base, to, data, total);
+        return;
+    }
+    const auto op = static_cast<rma_operator>(h.op);
+    const auto type = static_cast<rma_type>(h.type);
+    const bool swaps = rma_operator::swap_if_equal == op;
+    const bool operand = 0 == (h.flags & wire::rma_no_operand);
+    const std::uint64_t expected = !operand ? 0 : swaps ? 2 * total : total;
+    if (!rma_defined(op, type) || 0 != total % rma_type_bytes(type) || bytes != expected ||
+        (!operand && rma_operator::no_op != op) || (swaps && rma_type_bytes(type) != total)) {
+        e_.refuse();
+        return;
+    }
+    if (kind::fetch == h.kind) {
+        rma_reply &r = p->replies.emplace_back();
+        r.kind = kind::data;
+        r.id = h.id;
+        r.at = h.at;
+        r.kept.resize(total);
+        rma_cursor from(&layout);
+        rma_gather(base, from, r.kept.data(), total);
+    }
+    if (operand) {
+        apply(op, type, base, layout, data, rma_type_bytes(type));
+    }
+}
+
+// The first thing owed. done: it is through.
+rma::step rma::reply(rma_peer *p) {
+    using kind = wire::rma_kind;
+    rma_reply &r = p->replies.front();
+    step s = step::done;
+    wire::rma_head h{};
+    switch (r.kind) {
+    case kind::data:
+        s = send_data(p, r);
+        break;
+    case kind::complete:
+        p->replies.pop_front();
+        on_complete(p);
+        return step::done;
+    case kind::unlock:
+        release_lock(p);
+        r.kind = kind::ack; // and not once more if there is no room for the answer
+        [[fallthrough]];
+    default:
+        h.kind = r.kind;
+        s = transmit(p, h, {}, nullptr, 0);
+        if (step::done == s && kind::ack == r.kind && route::self != p->ep->way) {
+            e_.post_notice(p->ep,
+                           make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
+                           static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
+        }
+    }
+    if (step::done == s) {
+        p->replies.pop_front();
+    }
+    return s;
+}
+
+rma::step rma::send_data(rma_peer *p, rma_reply &r) {
+    wire::rma_head h{};
+    h.kind = wire::rma_kind::data;
+    h.id = r.id;
+    if (rma_error::none != r.error) {
+        h.flags = wire::rma_no_operand;
+        h.more = r.sent;
+        return transmit(p, h, {}, nullptr, 0);
+    }
+    const std::uint64_t total = r.kept.empty() ? r.layout.bytes() : r.kept.size();
+    while (r.sent < total) {
+        const std::uint64_t most = std::min<std::uint64_t>(p->ep->max_payload, total - r.sent);
+        const std::byte *data = nullptr;
+        std::uint64_t bytes = most;
+        const rma_cursor before = r.cursor;
+        if (!r.kept.empty()) {
+            data = r.kept.data() + r.sent;
+        } else {
+            const auto piece = r.cursor.look(most);
+            if (piece.bytes == most) {
+                data = r.base + piece.offset;
+                r.cursor.advance(most);
+            } else {
+                packed_.resize(std::max<std::size_t>(packed_.size(), most));
+                rma_gather(r.base, r.cursor, packed_.data(), most);
+                data = packed_.data();
+            }
+        }
+        h.at = r.at + r.sent;
+        const step s = transmit(p, h, {}, data, static_cast<std::uint32_t>(bytes));
+        if (step::done != s) {
+            r.cursor = before;
+            return s;
+        }
+        r.sent += bytes;
+    }
+    return step::done;
+}
+
+} // namespace smartint

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Messages of one-sided communication: all are of type wire::rma, begin with rma_head and go on with
+// `runs` times rma_run (addresses in the target's memory) and then data. Every message stands by
+// itself: the target keeps nothing between two of them but where it stands in its epochs.
+#pragma once
+
+#include <cstdint>
+
+#include "common_smartint_rma_runs.h"
+#include "common_smartint_wire.h"
+
+namespace smartint::wire {
+
+enum class rma_kind : std::uint8_t {
+    none = 0,
+    // to the target of an operation
+    put = 1,        // runs, data; more: bytes of this operation that follow
+    accumulate = 2, // as put; op, type
+    fetch = 3,      // as accumulate, answered by data of what was there
+    get = 4,        // runs; answered by data
+    lock = 5,       // exclusive or not; answered by grant
+    unlock = 6,     // behind all operations; answered by ack
+    flush = 7,      // the same, the lock stays
+    complete = 8,   // ends the exposure towards the sender
+    // to the origin
+    data = 9,  // id, at: part of what a get or fetch asked for
+    grant = 10,
+    ack = 11,  // all before it is done
+    fault = 12, // an operation was refused: error
+    post = 13, // the sender's memory is exposed to the receiver
+    // among all
+    barrier = 14, // id: fence, at: round
+    count_ = 15
+};
+
+enum rma_flags : std::uint8_t {
+    rma_exclusive = 1, // lock
+    rma_no_operand = 2, // fetch: no data behind the runs
+    rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
+};
+
+struct rma_head {
+    std::uint64_t name; // sender, job << 32 | process
+    std::uint32_t window;
+    std::uint32_t sequence; // 1-based, per (sender, receiver): ties notices to messages
+    rma_kind kind;
+    std::uint8_t op;   // rma_operator
+    std::uint8_t type; // rma_type
+    std::uint8_t flags;
+    std::uint32_t runs;
+    std::uint64_t id; // the origin's operation, given back with data
+    std::uint64_t at; // packed offset in it
+    std::uint64_t more;
+};
+
+static_assert(sizeof(rma_head) == 48 && std::is_trivially_copyable_v<rma_head>);
+// A message of one run goes out with head and run as its header, the data from where it is.
+static_assert(sizeof(rma_head) + sizeof(rma_run) <= max_header);
+
+} // namespace smartint::wire
