@@ -108,6 +108,21 @@ template <class F> void wait_until(F done) {
 int report(module &m, rma_error error = rma_error::none);
 int mpi_error(rma_error error);
 
+// A call with its wait: begin(module, sync) inside, then until it is done.
+template <class F> int blocking(module &m, F begin) {
+    rma_sync sync;
+    int error = MPI_SUCCESS;
+    {
+        const inside here;
+        error = begin(m, &sync);
+    }
+    if (MPI_SUCCESS != error) {
+        return error;
+    }
+    wait_until([&] { return sync.done(); });
+    return report(m, sync.error);
+}
+
 // osc_smartint_window.cc
 bool usable(); // the engine runs
 int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
@@ -126,13 +141,30 @@ int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::si
         const ompi_datatype_t *type);
 int submit(module &m, int target, rma_item *i, ompi_request_t **request);
 
+// The calls of epochs without their waits: sync is done when the call may return. An MPI error.
+// osc_smartint_active.cc, osc_smartint_passive.cc; inside.
+int begin_fence(module &m, int assert, rma_sync *sync, bool waits);
+int begin_start(module &m, ompi_group_t *group, int assert);
+int begin_complete(module &m, rma_sync *sync);
+int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking);
+int begin_wait(module &m, rma_sync *sync);
+int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits);
+int begin_unlock(module &m, int target, rma_sync *sync);
+int begin_lock_all(module &m, int assert, rma_sync *sync);
+int begin_unlock_all(module &m, rma_sync *sync);
+int begin_flush(module &m, int target, rma_sync *sync);
+
+// osc_smartint_nonblocking.cc
+void offer_nonblocking(bool offered);
+
 // osc_smartint_request.cc
 struct request {
     ompi_request_t super;
     rma_sync sync;
-    bool freed; // MPI_Request_free while under way
+    module *owner; // an epoch's: takes the window's error along
+    bool freed;    // MPI_Request_free while under way
 };
-request *new_request(); // its sync has one part until begun() is called
+request *new_request(module *owner = nullptr); // its sync has one part until begun() is called
 void begun(request *r);
 void request_done(void *user, rma_error error); // from the engine
 

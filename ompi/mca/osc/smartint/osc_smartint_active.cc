@@ -32,31 +32,21 @@ bool all_members(const std::vector<int> &ranks) {
 
 } // namespace
 
-extern "C" {
-
-int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma &r = engine::instance().one_sided();
-    rma_sync sync;
-    {
-        const inside here;
-        if (m.passive() || m.started || 0 != m.exposures) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        // A fence that ends nothing need not wait: what follows it is put off until all are in.
-        // Into memory they share processes may store without a call.
-        const bool ends = m.fence_open && 0 == (assert & MPI_MODE_NOPRECEDE);
-        r.fence(m.window, ends, ends || m.shared() ? &sync : nullptr);
-        m.fence_open = 0 == (assert & MPI_MODE_NOSUCCEED);
-        m.fence_used = false;
+int begin_fence(module &m, int assert, rma_sync *sync, bool waits) {
+    if (m.passive() || m.started || 0 != m.exposures) {
+        return MPI_ERR_RMA_SYNC;
     }
-    wait_until([&] { return sync.done(); });
-    return report(m, sync.error);
+    // A fence that ends nothing need not be waited for: what follows it is put off until all are
+    // in. Into memory they share processes may store without a call.
+    const bool ends = m.fence_open && 0 == (assert & MPI_MODE_NOPRECEDE);
+    engine::instance().one_sided().fence(m.window, ends,
+                                         ends || m.shared() || waits ? sync : nullptr);
+    m.fence_open = 0 == (assert & MPI_MODE_NOSUCCEED);
+    m.fence_used = false;
+    return MPI_SUCCESS;
 }
 
-int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    const inside here;
+int begin_start(module &m, ompi_group_t *group, int assert) {
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -67,47 +57,30 @@ int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcep
     m.fence_open = false;
     m.started = true;
     m.access.clear();
+    rma &r = engine::instance().one_sided();
     for (const int rank : ranks) {
         m.access[rank] = {};
-    }
-    if (0 == (assert & MPI_MODE_NOCHECK)) {
-        rma &r = engine::instance().one_sided();
-        for (const int rank : ranks) {
+        if (0 == (assert & MPI_MODE_NOCHECK)) {
             r.await_post(r.peer(m.window, rank));
         }
     }
     return MPI_SUCCESS;
 }
 
-int osc_smartint_complete(ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    engine &e = engine::instance();
-    e.begin_wait(); // nobody need wake this process for what it waits for here
-    int error = MPI_SUCCESS;
-    {
-        const inside here;
-        if (m.started) {
-            rma &r = e.one_sided();
-            for (const auto &[rank, mark] : m.access) {
-                r.complete(r.peer(m.window, rank), &sync);
-            }
-            m.started = false;
-            m.access.clear();
-        } else {
-            error = MPI_ERR_RMA_SYNC;
-        }
+int begin_complete(module &m, rma_sync *sync) {
+    if (!m.started) {
+        return MPI_ERR_RMA_SYNC;
     }
-    if (MPI_SUCCESS == error) {
-        wait_until([&] { return sync.done(); });
+    rma &r = engine::instance().one_sided();
+    for (const auto &[rank, mark] : m.access) {
+        r.complete(r.peer(m.window, rank), sync);
     }
-    e.end_wait();
-    return MPI_SUCCESS != error ? error : report(m, sync.error);
+    m.started = false;
+    m.access.clear();
+    return MPI_SUCCESS;
 }
 
-int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    const inside here;
+int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking) {
     if (0 != m.exposures || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -118,26 +91,48 @@ int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept
     m.fence_open = false;
     ++m.exposures;
     engine::instance().one_sided().post(m.window, std::move(ranks),
-                                        0 != (assert & MPI_MODE_NOCHECK), false);
+                                        0 != (assert & MPI_MODE_NOCHECK), nonblocking);
     return MPI_SUCCESS;
 }
 
+int begin_wait(module &m, rma_sync *sync) {
+    if (0 == m.exposures) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    --m.exposures;
+    engine::instance().one_sided().wait(m.window, sync);
+    return MPI_SUCCESS;
+}
+
+extern "C" {
+
+int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
+    return blocking(of(win), [&](module &m, rma_sync *sync) {
+        return begin_fence(m, assert, sync, false);
+    });
+}
+
+int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
+    const inside here;
+    return begin_start(of(win), group, assert);
+}
+
+int osc_smartint_complete(ompi_win_t *win) noexcept {
+    engine &e = engine::instance();
+    e.begin_wait(); // nobody need wake this process for what it waits for here
+    const int error =
+        blocking(of(win), [](module &m, rma_sync *sync) { return begin_complete(m, sync); });
+    e.end_wait();
+    return error;
+}
+
+int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
+    const inside here;
+    return begin_post(of(win), group, assert, false);
+}
+
 int osc_smartint_wait(ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        if (0 == m.exposures) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        engine::instance().one_sided().wait(m.window, &sync);
-    }
-    wait_until([&] { return sync.done(); });
-    {
-        const inside here;
-        --m.exposures;
-    }
-    return report(m, sync.error);
+    return blocking(of(win), [](module &m, rma_sync *sync) { return begin_wait(m, sync); });
 }
 
 int osc_smartint_test(ompi_win_t *win, int *flag) noexcept {

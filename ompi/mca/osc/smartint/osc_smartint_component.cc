@@ -14,9 +14,16 @@ int osc_smartint_register() noexcept;
 int osc_smartint_open() noexcept { return OMPI_SUCCESS; }
 int osc_smartint_close() noexcept { return OMPI_SUCCESS; }
 int osc_smartint_init(bool, bool) noexcept {
-    return glue_named("osc") && usable() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+    if (!glue_named("osc") || !usable()) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    offer_nonblocking(true);
+    return OMPI_SUCCESS;
 }
-int osc_smartint_finalize() noexcept { return OMPI_SUCCESS; }
+int osc_smartint_finalize() noexcept {
+    offer_nonblocking(false);
+    return OMPI_SUCCESS;
+}
 
 int osc_smartint_query(ompi_win_t *, void **, std::size_t, int, ompi_communicator_t *,
                        opal_info_t *, int flavor) noexcept {

@@ -13,11 +13,6 @@ namespace {
 
 rma &one_sided() { return engine::instance().one_sided(); }
 
-int wait_for(module &m, const rma_sync &sync) {
-    wait_until([&] { return sync.done(); });
-    return report(m, sync.error);
-}
-
 // Every target with something under way.
 template <class F> void each_peer(module &m, F f) {
     for (auto &p : m.window->peers) {
@@ -29,99 +24,115 @@ template <class F> void each_peer(module &m, F f) {
 
 } // namespace
 
+int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits) {
+    if (m.all_locked || m.started || m.locks.contains(target) || (m.fence_open && m.fence_used)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    m.fence_open = false;
+    const bool unchecked = 0 != (assert & MPI_MODE_NOCHECK);
+    m.locks[target] = {unchecked};
+    if (!unchecked) {
+        const bool here_too = target == m.rank() || m.shared();
+        one_sided().lock(one_sided().peer(m.window, target), MPI_LOCK_EXCLUSIVE == type,
+                         here_too || waits ? sync : nullptr);
+    }
+    return MPI_SUCCESS;
+}
+
+int begin_unlock(module &m, int target, rma_sync *sync) {
+    const auto held = m.locks.find(target);
+    if (held == m.locks.end()) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    rma_peer *p = one_sided().peer(m.window, target);
+    if (held->second.unchecked) {
+        one_sided().flush(p, sync);
+    } else {
+        one_sided().unlock(p, sync);
+    }
+    m.locks.erase(held);
+    return MPI_SUCCESS;
+}
+
+int begin_lock_all(module &m, int assert, rma_sync *sync) {
+    if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    m.fence_open = false;
+    m.all_locked = true;
+    m.all_unchecked = 0 != (assert & MPI_MODE_NOCHECK);
+    m.all_taken.clear();
+    // The others are asked at the first operation to each.
+    for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
+        if (i == m.rank() || m.shared()) {
+            m.all_taken[i] = {};
+            one_sided().lock(one_sided().peer(m.window, i), false, sync);
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int begin_unlock_all(module &m, rma_sync *sync) {
+    if (!m.all_locked) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    if (m.all_unchecked) {
+        each_peer(m, [&](rma_peer *p) { one_sided().flush(p, sync); });
+    }
+    for (const auto &[target, mark] : m.all_taken) {
+        one_sided().unlock(one_sided().peer(m.window, target), sync);
+    }
+    m.all_locked = false;
+    m.all_taken.clear();
+    return MPI_SUCCESS;
+}
+
+int begin_flush(module &m, int target, rma_sync *sync) {
+    if (!m.all_locked && !m.locks.contains(target)) {
+        return MPI_ERR_RMA_SYNC;
+    }
+    one_sided().flush(one_sided().peer(m.window, target), sync);
+    return MPI_SUCCESS;
+}
+
 extern "C" {
 
 int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
     module &m = of(win);
     rma_sync sync;
+    int error = MPI_SUCCESS;
     {
         const inside here;
-        if (m.all_locked || m.started || m.locks.contains(target) ||
-            (m.fence_open && m.fence_used)) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        m.fence_open = false;
-        const bool unchecked = 0 != (assert & MPI_MODE_NOCHECK);
-        m.locks[target] = {unchecked};
-        if (!unchecked) {
-            const bool here_too = target == m.rank() || m.shared();
-            one_sided().lock(one_sided().peer(m.window, target), MPI_LOCK_EXCLUSIVE == type,
-                             here_too ? &sync : nullptr);
-        }
+        error = begin_lock(m, type, target, assert, &sync, false);
     }
     wait_until([&] { return sync.done(); });
-    return MPI_SUCCESS;
+    return error;
 }
 
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        const auto held = m.locks.find(target);
-        if (held == m.locks.end()) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        rma_peer *p = one_sided().peer(m.window, target);
-        if (held->second.unchecked) {
-            one_sided().flush(p, &sync);
-        } else {
-            one_sided().unlock(p, &sync);
-        }
-        m.locks.erase(held);
-    }
-    return wait_for(m, sync);
+    return blocking(of(win), [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
 int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
     module &m = of(win);
     rma_sync sync;
+    int error = MPI_SUCCESS;
     {
         const inside here;
-        if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        m.fence_open = false;
-        m.all_locked = true;
-        m.all_unchecked = 0 != (assert & MPI_MODE_NOCHECK);
-        m.all_taken.clear();
-        // The others are asked at the first operation to each.
-        for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
-            if (i == m.rank() || m.shared()) {
-                m.all_taken[i] = {};
-                one_sided().lock(one_sided().peer(m.window, i), false, &sync);
-            }
-        }
+        error = begin_lock_all(m, assert, &sync);
     }
     wait_until([&] { return sync.done(); });
-    return MPI_SUCCESS;
+    return error;
 }
 
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        if (!m.all_locked) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        if (m.all_unchecked) {
-            each_peer(m, [&](rma_peer *p) { one_sided().flush(p, &sync); });
-        }
-        for (const auto &[target, mark] : m.all_taken) {
-            one_sided().unlock(one_sided().peer(m.window, target), &sync);
-        }
-        m.all_locked = false;
-        m.all_taken.clear();
-    }
-    return wait_for(m, sync);
+    return blocking(of(win), [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
 int osc_smartint_sync(ompi_win_t *win) noexcept {
-    module &m = of(win);
     {
         const inside here;
-        if (!m.passive()) {
+        if (!of(win).passive()) {
             return MPI_ERR_RMA_SYNC;
         }
     }
@@ -131,55 +142,37 @@ int osc_smartint_sync(ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_flush(int target, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        if (!m.all_locked && !m.locks.contains(target)) {
-            return MPI_ERR_RMA_SYNC;
-        }
-        one_sided().flush(one_sided().peer(m.window, target), &sync);
-    }
-    return wait_for(m, sync);
+    return blocking(of(win), [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }
 
 int osc_smartint_flush_local(int target, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
+    return blocking(of(win), [&](module &m, rma_sync *s) {
         if (!m.all_locked && !m.locks.contains(target)) {
             return MPI_ERR_RMA_SYNC;
         }
-        one_sided().flush_local(one_sided().peer(m.window, target), &sync);
-    }
-    return wait_for(m, sync);
+        one_sided().flush_local(one_sided().peer(m.window, target), s);
+        return MPI_SUCCESS;
+    });
 }
 
 int osc_smartint_flush_all(ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
+    return blocking(of(win), [](module &m, rma_sync *s) {
         if (!m.passive()) {
             return MPI_ERR_RMA_SYNC;
         }
-        each_peer(m, [&](rma_peer *p) { one_sided().flush(p, &sync); });
-    }
-    return wait_for(m, sync);
+        each_peer(m, [&](rma_peer *p) { one_sided().flush(p, s); });
+        return MPI_SUCCESS;
+    });
 }
 
 int osc_smartint_flush_local_all(ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
+    return blocking(of(win), [](module &m, rma_sync *s) {
         if (!m.passive()) {
             return MPI_ERR_RMA_SYNC;
         }
-        each_peer(m, [&](rma_peer *p) { one_sided().flush_local(p, &sync); });
-    }
-    return wait_for(m, sync);
+        each_peer(m, [&](rma_peer *p) { one_sided().flush_local(p, s); });
+        return MPI_SUCCESS;
+    });
 }
 
 } // extern "C"

@@ -31,6 +31,7 @@ int cancel_request(ompi_request_t *, int) { return OMPI_SUCCESS; } // too late, 
 
 void construct(request *r) {
     new (&r->sync) rma_sync{};
+    r->owner = nullptr;
     r->freed = false;
     r->super.req_type = OMPI_REQUEST_WIN;
     r->super.req_start = nullptr;
@@ -42,7 +43,7 @@ void construct(request *r) {
 
 static OBJ_CLASS_INSTANCE(request, ompi_request_t, construct, nullptr);
 
-request *new_request() {
+request *new_request(module *owner) {
     request *r = OBJ_NEW(request);
     if (nullptr == r) {
         return nullptr;
@@ -56,6 +57,7 @@ request *new_request() {
     r->super.req_status.MPI_ERROR = MPI_SUCCESS;
     r->sync.pending = 1;
     r->sync.user = r;
+    r->owner = owner;
     return r;
 }
 
@@ -63,6 +65,9 @@ void begun(request *r) { engine::instance().one_sided().release(&r->sync); }
 
 void request_done(void *user, rma_error error) {
     auto *r = static_cast<request *>(user);
+    if (nullptr != r->owner && rma_error::none == error) {
+        error = engine::instance().one_sided().take_error(r->owner->window);
+    }
     r->super.req_status.MPI_ERROR = mpi_error(error);
     const bool freed = r->freed;
     ompi_request_complete(&r->super, true);

@@ -90,7 +90,9 @@ struct rma_item {
 
 // Something a target still owes an origin, in order.
 struct rma_reply {
-    wire::rma_kind kind = wire::rma_kind::none; // data, ack, fault; unlock, complete: act, then answer
+    // data, ack, fault: sent; lock, unlock, complete: what they ask for is done, then answered
+    wire::rma_kind kind = wire::rma_kind::none;
+    bool exclusive = false; // lock
     rma_error error = rma_error::none;
     std::uint64_t id = 0;
     std::uint64_t at = 0;

@@ -66,14 +66,14 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         store(p, h, runs, data, bytes);
         return;
     case kind::lock:
-        ask_lock(p, 0 != (h.flags & wire::rma_exclusive));
-        return;
     case kind::unlock:
     case kind::flush:
     case kind::complete:
-        // In order behind what is owed: a get before it has read first.
+        // In order behind what is owed: a get before it has read first, a lock let go before it is
+        // asked for again.
         p->replies.emplace_back();
         p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
+        p->replies.back().exclusive = 0 != (h.flags & wire::rma_exclusive);
         return;
     case kind::data:
         on_data(p, h, data, bytes);

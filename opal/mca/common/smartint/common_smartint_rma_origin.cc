@@ -45,6 +45,9 @@ bool rma::push(rma_peer *p, rma_item *i) {
     p->tail = i;
     if (!p->stuck) {
         pump(p);
+        while (route::self == p->ep->way && !p->replies.empty() && step::done == reply(p)) {
+            pump(p); // this process as target of its own; nobody would wake it
+        }
         settle_state(p);
         if (p->stuck || !p->replies.empty()) {
             activate(p);

@@ -147,6 +147,12 @@ rma::step rma::reply(rma_peer *p) {
     case kind::data:
         s = send_data(p, r);
         break;
+    case kind::lock: {
+        const bool exclusive = r.exclusive;
+        p->replies.pop_front();
+        ask_lock(p, exclusive);
+        return step::done;
+    }
     case kind::complete:
         p->replies.pop_front();
         on_complete(p);

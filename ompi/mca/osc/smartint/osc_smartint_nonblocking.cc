@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Epochs that return requests, for libmpix_smartint. The same halves of calls as the blocking ones.
+#include "common_smartint_mca_mpix.h"
+#include "osc_smartint.h"
+
+namespace smartint::osc {
+namespace {
+
+template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
+    if (ompi_win_invalid(win)) {
+        return MPI_ERR_WIN;
+    }
+    if (osc_smartint_free != win->w_osc_module->osc_free) {
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    }
+    module &m = of(win);
+    const inside here;
+    request *r = new_request(&m);
+    if (nullptr == r) {
+        return MPI_ERR_NO_MEM;
+    }
+    const int error = begin(m, &r->sync);
+    if (MPI_SUCCESS != error) {
+        r->owner = nullptr;
+        r->freed = true; // and gone with its end
+        begun(r);
+        engine::instance().one_sided().finish();
+        return error;
+    }
+    *wanted = &r->super;
+    begun(r);
+    engine::instance().one_sided().finish();
+    return MPI_SUCCESS;
+}
+
+bool outside(MPI_Win win, int target) {
+    return !ompi_win_invalid(win) && ompi_win_peer_invalid(win, target);
+}
+
+int ifence(int assert, MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *s) { return begin_fence(m, assert, s, true); });
+}
+
+int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *) { return begin_start(m, group, assert); });
+}
+
+int icomplete(MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [](module &m, rma_sync *s) { return begin_complete(m, s); });
+}
+
+int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *) { return begin_post(m, group, assert, true); });
+}
+
+int iwait(MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request, [](module &m, rma_sync *s) { return begin_wait(m, s); });
+}
+
+int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
+    if (outside(win, target)) {
+        return MPI_ERR_RANK;
+    }
+    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+        return begin_lock(m, type, target, assert, s, true);
+    });
+}
+
+int iunlock(int target, MPI_Win win, MPI_Request *request) {
+    if (outside(win, target)) {
+        return MPI_ERR_RANK;
+    }
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
+}
+
+int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
+}
+
+int iunlock_all(MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request,
+                       [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
+}
+
+int iflush(int target, MPI_Win win, MPI_Request *request) {
+    if (outside(win, target)) {
+        return MPI_ERR_RANK;
+    }
+    return nonblocking(win, request,
+                       [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
+}
+
+constexpr smartint_nonblocking_calls the_calls = {ifence, istart,    icomplete,   ipost, iwait,
+                                                  ilock,  iunlock,   ilock_all,   iunlock_all,
+                                                  iflush};
+
+} // namespace
+
+void offer_nonblocking(bool offered) { smartint_nonblocking = offered ? &the_calls : nullptr; }
+
+} // namespace smartint::osc

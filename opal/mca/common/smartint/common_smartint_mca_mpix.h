@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// How libmpix_smartint, which programs link with, finds the component: by one exported name. The
+// library needs no other of ours, so that a program with it runs where smartint is not chosen.
+#pragma once
+
+struct ompi_group_t; // MPI_Group, MPI_Request and MPI_Win point to these
+struct ompi_request_t;
+struct ompi_win_t;
+
+extern "C" {
+
+// Error codes are MPI's. A window that is not this component's: MPI_ERR_UNSUPPORTED_OPERATION.
+struct smartint_nonblocking_calls {
+    int (*ifence)(int assert, ompi_win_t *win, ompi_request_t **request);
+    int (*istart)(ompi_group_t *group, int assert, ompi_win_t *win, ompi_request_t **request);
+    int (*icomplete)(ompi_win_t *win, ompi_request_t **request);
+    int (*ipost)(ompi_group_t *group, int assert, ompi_win_t *win, ompi_request_t **request);
+    int (*iwait)(ompi_win_t *win, ompi_request_t **request);
+    int (*ilock)(int type, int target, int assert, ompi_win_t *win, ompi_request_t **request);
+    int (*iunlock)(int target, ompi_win_t *win, ompi_request_t **request);
+    int (*ilock_all)(int assert, ompi_win_t *win, ompi_request_t **request);
+    int (*iunlock_all)(ompi_win_t *win, ompi_request_t **request);
+    int (*iflush)(int target, ompi_win_t *win, ompi_request_t **request);
+};
+
+// nullptr until the component is chosen.
+extern const smartint_nonblocking_calls *smartint_nonblocking;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Description: epochs that return requests: several of one window in flight, in order, going on while ranks
+// compute without a call until what they wait for is in their memory. The library is taken from beside the
+// components. Argument "stock": another component serves the window, and the calls must say so.
+#include "check.h"
+
+#include <dlfcn.h>
+
+enum { EPOCHS = 12, CELLS = 64 };
+
+static struct {
+    int (*ifence)(int, MPI_Win, MPI_Request *);
+    int (*istart)(MPI_Group, int, MPI_Win, MPI_Request *);
+    int (*icomplete)(MPI_Win, MPI_Request *);
+    int (*ipost)(MPI_Group, int, MPI_Win, MPI_Request *);
+    int (*iwait)(MPI_Win, MPI_Request *);
+    int (*ilock)(int, int, int, MPI_Win, MPI_Request *);
+    int (*iunlock)(int, MPI_Win, MPI_Request *);
+    int (*ilock_all)(int, MPI_Win, MPI_Request *);
+    int (*iunlock_all)(MPI_Win, MPI_Request *);
+    int (*iflush)(int, MPI_Win, MPI_Request *);
+} mpix;
+
+static MPI_Win win;
+static int64_t *memory;
+static int right, left;
+
+static void *symbol(void *library, const char *name)
+{
+    void *p = dlsym(library, name);
+    CHECK(NULL != p, "libmpix_smartint has no %s", name);
+    return p;
+}
+
+static void load(void)
+{
+    char path[4096];
+    Dl_info info;
+    void *engine = dlsym(RTLD_DEFAULT, "smartint_nonblocking");
+    CHECK(NULL != engine && 0 != dladdr(engine, &info), "the engine's library is not there");
+    snprintf(path, sizeof(path), "%s", info.dli_fname);
+    strcpy(strrchr(path, '/') + 1, "libmpix_smartint.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(NULL != library, "%s", dlerror());
+#define TAKE(call) *(void **) &mpix.call = symbol(library, "MPIX_Win_" #call)
+    TAKE(ifence);
+    TAKE(istart);
+    TAKE(icomplete);
+    TAKE(ipost);
+    TAKE(iwait);
+    TAKE(ilock);
+    TAKE(iunlock);
+    TAKE(ilock_all);
+    TAKE(iunlock_all);
+    TAKE(iflush);
+}
+
+static void clear(void)
+{
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    memset(memory, 0, CELLS * sizeof(*memory));
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void compute_until(int cell, int64_t value)
+{
+    while (*(volatile int64_t *) (memory + cell) != value) {
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+// In each epoch a rank replaces the same cell of its right neighbour, and sets one of its own.
+static void operations(const int64_t *values, int k, int target)
+{
+    MPI(MPI_Accumulate(&values[k], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_REPLACE, win));
+    MPI(MPI_Put(&values[k], 1, MPI_INT64_T, target, k + 1, 1, MPI_INT64_T, win));
+}
+
+static void check_cells(void)
+{
+    for (int k = 0; k < EPOCHS; ++k) {
+        CHECK(memory[k + 1] == k + 100, "cell of epoch %d is %" PRId64, k, memory[k + 1]);
+    }
+    CHECK(memory[0] == EPOCHS + 99, "the epochs were not in order: %" PRId64 " is left", memory[0]);
+}
+
+static void locks(const int64_t *values)
+{
+    test_note = "locks in flight";
+    MPI_Request r[3 * EPOCHS];
+    clear();
+    for (int k = 0, n = 0; k < EPOCHS; ++k) {
+        MPI(mpix.ilock(k % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, right, 0, win, &r[n++]));
+        operations(values, k, right);
+        MPI(mpix.iflush(right, win, &r[n++]));
+        MPI(mpix.iunlock(right, win, &r[n++]));
+    }
+    compute_until(EPOCHS, EPOCHS + 99);
+    compute_until(0, EPOCHS + 99);
+    MPI(MPI_Waitall(3 * EPOCHS, r, MPI_STATUSES_IGNORE));
+    check_cells();
+    test_note = "lock_all in flight";
+    clear();
+    for (int k = 0, n = 0; k < EPOCHS; ++k) {
+        MPI(mpix.ilock_all(0, win, &r[n++]));
+        operations(values, k, right);
+        MPI(mpix.iflush(right, win, &r[n++]));
+        MPI(mpix.iunlock_all(win, &r[n++]));
+    }
+    compute_until(0, EPOCHS + 99);
+    MPI(MPI_Waitall(3 * EPOCHS, r, MPI_STATUSES_IGNORE));
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    check_cells();
+}
+
+static void fences(const int64_t *values)
+{
+    test_note = "fences in flight";
+    MPI_Request r[EPOCHS + 1];
+    clear();
+    MPI(mpix.ifence(0, win, &r[0]));
+    for (int k = 0; k < EPOCHS; ++k) {
+        operations(values, k, right);
+        MPI(mpix.ifence(0, win, &r[k + 1]));
+    }
+    compute_until(EPOCHS, EPOCHS + 99);
+    MPI(MPI_Waitall(EPOCHS + 1, r, MPI_STATUSES_IGNORE));
+    check_cells();
+}
+
+static void posts(const int64_t *values)
+{
+    test_note = "exposures and accesses in flight";
+    MPI_Group world, to, from;
+    MPI_Request r[4 * EPOCHS];
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &right, &to);
+    MPI_Group_incl(world, 1, &left, &from);
+    clear();
+    for (int k = 0, n = 0; k < EPOCHS; ++k) {
+        MPI(mpix.ipost(from, 0, win, &r[n++]));
+        MPI(mpix.istart(to, 0, win, &r[n++]));
+        operations(values, k, right);
+        MPI(mpix.icomplete(win, &r[n++]));
+        MPI(mpix.iwait(win, &r[n++]));
+    }
+    compute_until(EPOCHS, EPOCHS + 99);
+    MPI(MPI_Waitall(4 * EPOCHS, r, MPI_STATUSES_IGNORE));
+    check_cells();
+    MPI_Group_free(&world);
+    MPI_Group_free(&to);
+    MPI_Group_free(&from);
+}
+
+// Late unlock: everybody locks rank 0 alone and lets go without waiting, then computes. Nobody needs
+// another's next call to get the lock.
+static void late_unlock(void)
+{
+    test_note = "an exclusive lock let go while its holders compute";
+    MPI_Request r[2];
+    const int64_t one = 1;
+    int64_t there = -1;
+    clear();
+    MPI(mpix.ilock(MPI_LOCK_EXCLUSIVE, 0, 0, win, &r[0]));
+    MPI(MPI_Fetch_and_op(&one, &there, MPI_INT64_T, 0, 5, MPI_SUM, win));
+    MPI(mpix.iunlock(0, win, &r[1]));
+    if (0 == my_rank) {
+        compute_until(5, n_ranks);
+    }
+    MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
+    CHECK(there >= 0 && there < n_ranks, "fetched %" PRId64, there);
+}
+
+static void wrong_use(void)
+{
+    test_note = "wrong use";
+    MPI_Request r;
+    MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    CHECK(MPI_ERR_RMA_SYNC == error_class(mpix.icomplete(win, &r)) && MPI_REQUEST_NULL == r, "icomplete");
+    CHECK(MPI_ERR_RMA_SYNC == error_class(mpix.iwait(win, &r)), "iwait");
+    CHECK(MPI_ERR_RMA_SYNC == error_class(mpix.iunlock(0, win, &r)), "iunlock");
+    CHECK(MPI_ERR_RMA_SYNC == error_class(mpix.iunlock_all(win, &r)), "iunlock_all");
+    CHECK(MPI_ERR_RMA_SYNC == error_class(mpix.iflush(0, win, &r)), "iflush");
+    CHECK(MPI_ERR_RANK == error_class(mpix.ilock(MPI_LOCK_SHARED, n_ranks, 0, win, &r)), "ilock");
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+int main(int argc, char **argv)
+{
+    int64_t values[EPOCHS];
+
+    begin(&argc, &argv, 1);
+    right = (my_rank + 1) % n_ranks;
+    left = (my_rank + n_ranks - 1) % n_ranks;
+    for (int k = 0; k < EPOCHS; ++k) {
+        values[k] = k + 100;
+    }
+    load();
+    MPI(MPI_Win_allocate(CELLS * sizeof(*memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    if (argc > 1 && 0 == strcmp(argv[1], "stock")) {
+        MPI_Request r;
+        MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+        CHECK(MPI_ERR_UNSUPPORTED_OPERATION == error_class(mpix.ifence(0, win, &r)), "a stock window was taken");
+    } else {
+        for (int round = 0; round < 5; ++round) {
+            locks(values);
+            posts(values);
+            fences(values);
+            MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+            late_unlock();
+        }
+        wrong_use();
+    }
+    MPI(MPI_Win_free(&win));
+    return finish();
+}
