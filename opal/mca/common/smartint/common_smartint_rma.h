@@ -326,7 +326,8 @@ private:
     std::uint64_t budget_ = 0; // bytes the thread may still copy in this pass
     std::vector<std::byte> packed_; // data of a message, gathered
     std::vector<std::byte> joined_; // runs and data of a message
-    std::vector<rma_run> runs_;
+    std::vector<rma_run> runs_;    // of the message being sent
+    std::vector<rma_run> arrived_; // of the one being taken in
 };
 
 } // namespace smartint

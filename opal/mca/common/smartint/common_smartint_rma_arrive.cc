@@ -36,15 +36,14 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
-    const std::vector<rma_run> runs = [&] {
-        std::vector<rma_run> r(h.runs);
-        std::memcpy(r.data(), data, h.runs * sizeof(rma_run));
-        return r;
-    }();
+    arrived_.resize(h.runs);
+    if (0 != h.runs) {
+        std::memcpy(arrived_.data(), data, h.runs * sizeof(rma_run));
+    }
     data += h.runs * sizeof(rma_run);
     bytes -= static_cast<std::uint32_t>(h.runs * sizeof(rma_run));
     e_.bytes_moved_ += bytes;
-    handle(p, h, runs, data, bytes);
+    handle(p, h, arrived_, data, bytes);
     settle_state(p);
 }
 
