@@ -227,6 +227,10 @@ public:
         return i;
     }
     void submit(rma_peer *p, rma_item *op);
+    // One piece put or got in memory that is mapped here, where nothing stands before it: done at
+    // once. False: nothing happened, submit it.
+    bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
+                    bool get);
 
     // ---- epochs (rma_epoch.cc); sync: gains a part per thing to wait for, or nullptr
     void fence(rma_window *w, bool flushes, rma_sync *sync);

@@ -52,6 +52,22 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
            (route::shared == p->ep->way && p->ep->direct);
 }
 
+bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
+                     bool get) {
+    const rma_window *w = p->window;
+    if (nullptr != p->mapped && nullptr != p->head) {
+        e_.pass(false, false); // what the queue waits for may be here
+    }
+    if (nullptr == p->mapped || nullptr != p->head || w->fences_done < w->fences_begun) {
+        return false;
+    }
+    std::byte *theirs = p->mapped + (target - p->base);
+    std::memmove(get ? mine : theirs, get ? theirs : mine, bytes);
+    e_.stats_.add(stat::rma_operations);
+    e_.stats_.add(stat::rma_direct);
+    return true;
+}
+
 // done, again (the thread's share of this pass is used up), or full: not by this way.
 rma::step rma::run_direct(rma_peer *p, rma_item *i) {
     const bool get = rma_item::what::get == i->kind;
