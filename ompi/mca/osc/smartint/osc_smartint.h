@@ -42,6 +42,29 @@ struct epoch_mark {
 };
 using rank_set = std::unordered_map<int, epoch_mark>;
 
+// The targets this process has locked: a byte for each member, as every operation asks.
+class lock_marks {
+public:
+    void resize(int members) { marks_.resize(static_cast<std::size_t>(members)); }
+    bool empty() const { return 0 == count_; }
+    bool contains(int target) const { return 0 != at(target); }
+    bool unchecked(int target) const { return 2 == at(target); }
+    void insert(int target, bool unchecked) {
+        marks_[static_cast<std::size_t>(target)] = unchecked ? 2 : 1;
+        ++count_;
+    }
+    void erase(int target) {
+        marks_[static_cast<std::size_t>(target)] = 0;
+        --count_;
+    }
+
+private:
+    std::uint8_t at(int target) const { return marks_[static_cast<std::size_t>(target)]; }
+
+    std::vector<std::uint8_t> marks_; // 0: not, 1: locked, 2: with MPI_MODE_NOCHECK
+    int count_ = 0;
+};
+
 // A window. Open MPI keeps a pointer to the first member. All of it under the gate.
 struct module {
     ompi_osc_base_module_t super;
@@ -50,7 +73,8 @@ struct module {
     rma_window *window = nullptr;
     int flavor = 0;
     std::vector<std::int64_t> units; // displacement unit of each process
-    shared_memory memory;            // of allocate and allocate_shared
+    shared_memory memory;            // that members of this node share
+    bool shares_words = false;       // each other's locks are in it
     void *own = nullptr;             // or, where it can't be shared, from malloc
 
     // epochs, as the calls of this process have left them
@@ -59,13 +83,15 @@ struct module {
     bool started = false;
     rank_set access; // started: the group
     std::uint32_t exposures = 0;    // posted and not waited for
-    rank_set locks;         // targets
+    lock_marks locks;
     bool all_locked = false;
     bool all_unchecked = false;          // lock_all with MPI_MODE_NOCHECK
     rank_set all_taken;     // targets whose lock lock_all has asked for
+    unsigned short_calls = 0; // that had nothing to wait for, since the last that looked at the network
 
     int rank() const { return window->rank; }
     bool passive() const { return all_locked || !locks.empty(); }
+    bool allocates() const { return MPI_WIN_FLAVOR_ALLOCATE == flavor || shared(); }
     bool shared() const { return MPI_WIN_FLAVOR_SHARED == flavor; }
 };
 
@@ -111,14 +137,17 @@ int mpi_error(rma_error error);
 // A call with its wait: begin(module, sync) inside, then until it is done.
 template <class F> int blocking(module &m, F begin) {
     rma_sync sync;
-    int error = MPI_SUCCESS;
     {
         const inside here;
-        error = begin(m, &sync);
+        const int error = begin(m, &sync);
+        if (MPI_SUCCESS != error) {
+            return error;
+        }
+        if (sync.done() && rma_error::none == m.window->error && 0 != (++m.short_calls & 63)) {
+            return mpi_error(sync.error);
+        }
     }
-    if (MPI_SUCCESS != error) {
-        return error;
-    }
+    engine::instance().progress(); // whoever needs nothing may be needed
     wait_until([&] { return sync.done(); });
     return report(m, sync.error);
 }
@@ -140,6 +169,16 @@ int open_towards(module &m, int target);
 int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::size_t count,
         const ompi_datatype_t *type);
 int submit(module &m, int target, rma_item *i, ompi_request_t **request);
+// What needs no item: one piece here and at the target, whose memory is in this process. Where the
+// piece here begins, and the target's into `there`; nullptr: not this way.
+struct place {
+    rma_peer *peer = nullptr;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+};
+std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type,
+                     int target, std::ptrdiff_t displacement, std::size_t target_count,
+                     const ompi_datatype_t *target_type, place *there);
 
 // The calls of epochs without their waits: sync is done when the call may return. An MPI error.
 // osc_smartint_active.cc, osc_smartint_passive.cc; inside.

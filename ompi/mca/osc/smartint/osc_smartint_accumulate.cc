@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Operations that combine: the target's engine carries them out, one after the other.
+// Operations that combine: by this process where it shares what makes them atomic with the target, else
+// by the target's engine, one after the other.
 #include <cstring>
 
 #include "osc_smartint.h"
@@ -14,6 +15,28 @@ struct buffer {
     std::size_t count;
     const ompi_datatype_t *type;
 };
+
+// Without an item, if it can be done so. result: nullptr for an accumulate.
+bool combine_at_once(module &m, const buffer &origin, const buffer *result, int target,
+                     std::ptrdiff_t displacement, std::size_t target_count,
+                     const ompi_datatype_t *target_type, rma_operator op, rma_type type) {
+    place there;
+    const bool operand = rma_operator::no_op != op;
+    std::byte *from = nullptr;
+    std::byte *to = nullptr;
+    if (operand) {
+        from = short_way(m, origin.base, origin.count, origin.type, target, displacement,
+                         target_count, target_type, &there);
+    }
+    if (nullptr != result) {
+        to = short_way(m, result->base, result->count, result->type, target, displacement,
+                       target_count, target_type, &there);
+    }
+    return (nullptr != from || !operand) && (nullptr != to || nullptr == result) &&
+           nullptr != there.peer &&
+           engine::instance().one_sided().try_combined(there.peer, op, type, from, to,
+                                                       there.address, there.bytes);
+}
 
 // result: of get_accumulate and fetch_and_op, or nullptr.
 int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff_t displacement,
@@ -34,6 +57,10 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
     }
     if (rma_operator::none == o || !rma_defined(o, t)) {
         return MPI_ERR_OP;
+    }
+    if (nullptr == wanted && combine_at_once(m, origin, result, target, displacement,
+                                             target_count, target_type, o, t)) {
+        return MPI_SUCCESS;
     }
     rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate
                                               : rma_item::what::fetch);
@@ -125,11 +152,20 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
     if (0 == bytes || bytes > sizeof(rma_item::operands) / 2) {
         return MPI_ERR_TYPE;
     }
+    std::byte operands[sizeof(rma_item::operands)];
+    std::memcpy(operands, origin, bytes);
+    std::memcpy(operands + bytes, compare, bytes);
+    place there;
+    if (std::byte *to = short_way(m, result, 1, type, target, displacement, 1, type, &there);
+        nullptr != to && bytes == there.bytes &&
+        engine::instance().one_sided().try_combined(there.peer, rma_operator::swap_if_equal, t,
+                                                    operands, to, there.address, bytes)) {
+        return MPI_SUCCESS;
+    }
     rma_item *i = rma::make(rma_item::what::fetch);
     i->op = rma_operator::swap_if_equal;
     i->type = t;
-    std::memcpy(i->operands, origin, bytes);
-    std::memcpy(i->operands + bytes, compare, bytes);
+    std::memcpy(i->operands, operands, 2 * bytes);
     i->result = static_cast<std::byte *>(result);
     i->result_layout = layout_of(type, 1);
     if (const int error = aim(m, i, target, displacement, 1, type); MPI_SUCCESS != error) {

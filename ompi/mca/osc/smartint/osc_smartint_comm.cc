@@ -89,30 +89,30 @@ int submit(module &m, int target, rma_item *i, ompi_request_t **wanted) {
     return MPI_SUCCESS;
 }
 
-namespace {
-
-// The short way: one piece on both sides, in memory that is mapped. False: not this way.
-bool at_once(module &m, bool get, void *mine, int count, const ompi_datatype_t *type, int target,
-             std::ptrdiff_t displacement, int target_count, const ompi_datatype_t *target_type) {
+std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type,
+                     int target, std::ptrdiff_t displacement, std::size_t target_count,
+                     const ompi_datatype_t *target_type, place *there) {
     const opal_datatype_t &here = type->super;
-    const opal_datatype_t &there = target_type->super;
-    const std::uint64_t bytes = here.size * static_cast<std::uint64_t>(count);
-    if (0 == bytes || bytes != there.size * static_cast<std::uint64_t>(target_count) ||
-        !opal_datatype_is_contiguous_memory_layout(&here, count) ||
-        !opal_datatype_is_contiguous_memory_layout(&there, target_count)) {
-        return false;
-    }
+    const opal_datatype_t &theirs = target_type->super;
     const rma_member &member = m.window->members[static_cast<std::size_t>(target)];
+    const std::uint64_t bytes = here.size * count;
+    if (nullptr == member.mapped || 0 == bytes || bytes != theirs.size * target_count ||
+        !opal_datatype_is_contiguous_memory_layout(&here, static_cast<int>(count)) ||
+        !opal_datatype_is_contiguous_memory_layout(&theirs, static_cast<int>(target_count))) {
+        return nullptr;
+    }
     std::int64_t at = 0;
     if (__builtin_mul_overflow(displacement, m.units[static_cast<std::size_t>(target)], &at) ||
-        __builtin_add_overflow(at, there.true_lb, &at) || at < 0 || bytes > member.bytes ||
+        __builtin_add_overflow(at, theirs.true_lb, &at) || at < 0 || bytes > member.bytes ||
         static_cast<std::uint64_t>(at) > member.bytes - bytes) {
-        return false; // the long way says what is wrong
+        return nullptr; // the long way says what is wrong
     }
-    rma &r = engine::instance().one_sided();
-    return r.try_mapped(r.peer(m.window, target), static_cast<std::byte *>(mine) + here.true_lb,
-                        member.base + static_cast<std::uint64_t>(at), bytes, get);
+    *there = {engine::instance().one_sided().peer(m.window, target),
+              member.base + static_cast<std::uint64_t>(at), bytes};
+    return static_cast<std::byte *>(const_cast<void *>(mine)) + here.true_lb;
 }
+
+namespace {
 
 // Put and get alike: mine is the origin's memory.
 int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, int target,
@@ -123,9 +123,15 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
         return error;
     }
-    if (nullptr == wanted && at_once(m, rma_item::what::get == kind, mine, count, type, target,
-                                     displacement, target_count, target_type)) {
-        return MPI_SUCCESS;
+    if (place there; nullptr == wanted) {
+        std::byte *at = short_way(m, mine, static_cast<std::size_t>(count), type, target,
+                                  displacement, static_cast<std::size_t>(target_count), target_type,
+                                  &there);
+        if (nullptr != at && engine::instance().one_sided().try_mapped(
+                                 there.peer, at, there.address, there.bytes,
+                                 rma_item::what::get == kind)) {
+            return MPI_SUCCESS;
+        }
     }
     rma_item *i = rma::make(kind);
     int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count),

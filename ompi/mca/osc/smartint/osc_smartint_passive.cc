@@ -30,27 +30,27 @@ int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool
     }
     m.fence_open = false;
     const bool unchecked = 0 != (assert & MPI_MODE_NOCHECK);
-    m.locks[target] = {unchecked};
-    if (!unchecked) {
+    m.locks.insert(target, unchecked);
+    rma_peer *p = one_sided().peer(m.window, target);
+    const bool exclusive = MPI_LOCK_EXCLUSIVE == type;
+    if (!unchecked && !one_sided().try_take(p, exclusive)) {
         const bool here_too = target == m.rank() || m.shared();
-        one_sided().lock(one_sided().peer(m.window, target), MPI_LOCK_EXCLUSIVE == type,
-                         here_too || waits ? sync : nullptr);
+        one_sided().lock(p, exclusive, here_too || waits ? sync : nullptr);
     }
     return MPI_SUCCESS;
 }
 
 int begin_unlock(module &m, int target, rma_sync *sync) {
-    const auto held = m.locks.find(target);
-    if (held == m.locks.end()) {
+    if (!m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
     rma_peer *p = one_sided().peer(m.window, target);
-    if (held->second.unchecked) {
+    if (m.locks.unchecked(target)) {
         one_sided().flush(p, sync);
-    } else {
+    } else if (!one_sided().try_drop(p)) {
         one_sided().unlock(p, sync);
     }
-    m.locks.erase(held);
+    m.locks.erase(target);
     return MPI_SUCCESS;
 }
 
@@ -91,7 +91,12 @@ int begin_flush(module &m, int target, rma_sync *sync) {
     if (!m.all_locked && !m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
-    one_sided().flush(one_sided().peer(m.window, target), sync);
+    rma_peer *p = one_sided().peer(m.window, target);
+    if (rma::quiet(p)) {
+        std::atomic_thread_fence(std::memory_order_seq_cst); // loads behind it are not from before
+    } else {
+        one_sided().flush(p, sync);
+    }
     return MPI_SUCCESS;
 }
 
@@ -100,13 +105,15 @@ extern "C" {
 int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
     module &m = of(win);
     rma_sync sync;
-    int error = MPI_SUCCESS;
     {
         const inside here;
-        error = begin_lock(m, type, target, assert, &sync, false);
+        const int error = begin_lock(m, type, target, assert, &sync, false);
+        if (MPI_SUCCESS != error || sync.done()) {
+            return error;
+        }
     }
     wait_until([&] { return sync.done(); });
-    return error;
+    return MPI_SUCCESS;
 }
 
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
@@ -116,13 +123,15 @@ int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
 int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
     module &m = of(win);
     rma_sync sync;
-    int error = MPI_SUCCESS;
     {
         const inside here;
-        error = begin_lock_all(m, assert, &sync);
+        const int error = begin_lock_all(m, assert, &sync);
+        if (MPI_SUCCESS != error || sync.done()) {
+            return error;
+        }
     }
     wait_until([&] { return sync.done(); });
-    return error;
+    return MPI_SUCCESS;
 }
 
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Windows: made, attached to, freed. All members learn where everybody's memory is; that of
-// allocated windows is shared by the processes of a node.
+// Windows: made, attached to, freed. All members learn where everybody's memory is. The processes of a
+// node share that of allocated windows, and the words by which they lock each other's and accumulate.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <unordered_map>
 
 #include "osc_smartint.h"
 
@@ -39,7 +40,7 @@ struct announcement {
     std::uint32_t pid = 0;
     std::int32_t fd = -1; // of the first of a node: the memory its members share
     std::int32_t error = MPI_SUCCESS;
-    std::int32_t pad = 0;
+    std::int32_t shares = 0; // smartint_window_shared
 };
 
 int exchange(ompi_communicator_t *comm, const announcement &mine,
@@ -84,23 +85,44 @@ bool info_says(opal_info_t *info, const char *key) {
     return 0 != found && value;
 }
 
-// The memory of an allocated window: one file without a name per node, made by the first member
-// there; each takes its descriptor and maps all of it. offsets: where each member's part begins.
-int share_memory(module &m, bool packed, const announcement &mine,
-                 std::vector<announcement> &all, std::vector<std::uint64_t> &offsets) {
-    const int size = ompi_comm_size(m.comm);
-    const int rank = ompi_comm_rank(m.comm);
-    std::uint64_t total = 0;
-    int first = -1;
-    for (int i = 0; i < size; ++i) {
-        const announcement &a = all[static_cast<std::size_t>(i)];
-        if (a.node == mine.node) {
-            first = first < 0 ? i : first;
-            offsets[static_cast<std::size_t>(i)] = total;
-            total += packed ? a.bytes : round_up(a.bytes, page);
+// Where the members of this node have their parts in the memory they share.
+struct plan {
+    int first = -1;          // of them: makes it
+    std::uint64_t total = 0; // bytes
+    std::vector<std::uint64_t> memory; // of each, if the window's own memory is in it
+    std::vector<std::uint64_t> words;
+};
+
+plan plan_of(const module &m, bool packed, const announcement &mine,
+             const std::vector<announcement> &all) {
+    plan p;
+    p.memory.resize(all.size());
+    p.words.resize(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].node == mine.node) {
+            p.first = p.first < 0 ? static_cast<int>(i) : p.first;
+            p.words[i] = p.total;
+            p.total += sizeof(layout::window_words);
         }
     }
-    total = round_up(std::max(total, page), page);
+    p.total = round_up(p.total, page);
+    for (std::size_t i = 0; m.allocates() && i < all.size(); ++i) {
+        if (all[i].node == mine.node) {
+            p.memory[i] = p.total;
+            p.total += packed ? all[i].bytes : round_up(all[i].bytes, page);
+        }
+    }
+    p.total = round_up(p.total, page);
+    return p;
+}
+
+// One file without a name per node, made by the first member there; each takes its descriptor and
+// maps all of it. An error of one is in all[].
+int share_memory(module &m, const plan &where, const announcement &mine,
+                 std::vector<announcement> &all) {
+    const int rank = ompi_comm_rank(m.comm);
+    const std::uint64_t total = where.total;
+    const int first = where.first;
     announcement next = mine;
     m.memory.bytes = total;
     if (first == rank) {
@@ -124,9 +146,9 @@ int share_memory(module &m, bool packed, const announcement &mine,
     }
     if (nullptr == m.memory.base) {
         next.error = MPI_ERR_RMA_SHARED;
-    } else {
+    } else if (m.allocates()) {
         next.base = reinterpret_cast<std::uint64_t>(m.memory.base) +
-                    offsets[static_cast<std::size_t>(rank)];
+                    where.memory[static_cast<std::size_t>(rank)];
     }
     return exchange(m.comm, next, &all);
 }
@@ -152,31 +174,47 @@ bool any_error(const std::vector<announcement> &all, int *error) {
     return false;
 }
 
-// Memory of this process into `mine`, everybody's into `all`. An MPI error, the same at all.
+// Some share a node, and all want to share words. The same answer everywhere.
+bool worth_sharing(const std::vector<announcement> &all) {
+    std::unordered_map<std::uint64_t, int> members;
+    bool several = false;
+    for (const announcement &a : all) {
+        several = ++members[a.node] > 1 || several;
+        if (0 == a.shares) {
+            return false;
+        }
+    }
+    return several;
+}
+
+// Memory of this process into `mine`, everybody's into `all`, words if they can be had. An MPI error, the
+// same at all.
 int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine,
-                   std::vector<announcement> &all, std::vector<std::uint64_t> &offsets) {
-    const bool allocates = MPI_WIN_FLAVOR_ALLOCATE == m.flavor || m.shared();
-    if (!allocates) {
-        mine.base = MPI_WIN_FLAVOR_CREATE == m.flavor ? reinterpret_cast<std::uint64_t>(*base) : 0;
+                   std::vector<announcement> &all, plan *where) {
+    if (MPI_WIN_FLAVOR_CREATE == m.flavor) {
+        mine.base = reinterpret_cast<std::uint64_t>(*base);
     }
     int rc = exchange(m.comm, mine, &all);
-    if (OMPI_SUCCESS != rc || !allocates) {
+    if (OMPI_SUCCESS != rc || !(m.allocates() || worth_sharing(all))) {
         return rc;
     }
-    int error = MPI_SUCCESS;
+    m.shares_words = worth_sharing(all);
     const bool packed = m.shared() && !info_says(info, "alloc_shared_noncontig");
-    rc = share_memory(m, packed, mine, all, offsets);
+    *where = plan_of(m, packed, mine, all);
+    int error = MPI_SUCCESS;
+    rc = share_memory(m, *where, mine, all);
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
         if (m.shared()) {
             return error;
         }
-        error = MPI_SUCCESS;
-        rc = own_memory(m, mine, all);
+        m.shares_words = false;
+        m.memory.release();
+        rc = m.allocates() ? own_memory(m, mine, all) : exchange(m.comm, mine, &all);
         if (OMPI_SUCCESS == rc && any_error(all, &error)) {
             return error;
         }
     }
-    if (OMPI_SUCCESS == rc) {
+    if (OMPI_SUCCESS == rc && m.allocates()) {
         mine.base = all[static_cast<std::size_t>(ompi_comm_rank(m.comm))].base;
         *base = reinterpret_cast<void *>(mine.base);
     }
@@ -184,8 +222,7 @@ int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine
 }
 
 std::vector<rma_member> members_of(module &m, const announcement &mine,
-                                   const std::vector<announcement> &all,
-                                   const std::vector<std::uint64_t> &offsets) {
+                                   const std::vector<announcement> &all, const plan &where) {
     std::vector<rma_member> members(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         rma_member &member = members[i];
@@ -193,7 +230,10 @@ std::vector<rma_member> members_of(module &m, const announcement &mine,
         member.base = all[i].base;
         member.bytes = all[i].bytes;
         if (nullptr != m.memory.base && all[i].node == mine.node) {
-            member.mapped = m.memory.base + offsets[i];
+            member.mapped = m.allocates() ? m.memory.base + where.memory[i] : nullptr;
+            member.words = m.shares_words ? reinterpret_cast<layout::window_words *>(
+                                                m.memory.base + where.words[i])
+                                          : nullptr;
         }
         m.units.push_back(all[i].unit);
     }
@@ -208,12 +248,14 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
     mine.start_time = process_start_time(mine.pid);
     mine.bytes = size;
     mine.unit = disp_unit;
+    m.locks.resize(static_cast<int>(processes));
     std::vector<announcement> all(processes);
-    std::vector<std::uint64_t> offsets(processes);
-    if (const int rc = provide_memory(m, base, info, mine, all, offsets); OMPI_SUCCESS != rc) {
+    mine.shares = static_cast<std::int32_t>(engine::instance().settings().window_shared);
+    plan where;
+    if (const int rc = provide_memory(m, base, info, mine, all, &where); OMPI_SUCCESS != rc) {
         return rc;
     }
-    std::vector<rma_member> members = members_of(m, mine, all, offsets);
+    std::vector<rma_member> members = members_of(m, mine, all, where);
     const bool reached = std::all_of(members.begin(), members.end(),
                                      [](const rma_member &x) { return nullptr != x.ep; });
     mine.error = reached ? MPI_SUCCESS : MPI_ERR_OTHER;

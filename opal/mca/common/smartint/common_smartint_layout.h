@@ -236,6 +236,18 @@ static_assert(sizeof(relay_message_moved) == 112);
 static_assert(sizeof(relay_message_header) == 32 && sizeof(relay_message_item) == 32);
 inline constexpr std::uint32_t relay_batch = 32;
 
+// One per member of a window on a node, at the beginning of the memory that the window's members there
+// share: a file of its own, without a name (common_smartint_rma_lock.h). All of them write it.
+struct alignas(line) window_words {
+    shared<std::uint64_t> lock;      // of the member's window: flags below, and how many share it
+    shared<std::uint32_t> combining; // pid of who accumulates in the member's memory, 0: nobody
+    std::uint32_t pad1;
+    std::uint64_t pad2[6];
+};
+inline constexpr std::uint64_t window_exclusive = 1ULL << 63;
+inline constexpr std::uint64_t window_queued = 1ULL << 62; // some wait in the member's queue: stand in it
+static_assert(sizeof(window_words) == line && std::is_standard_layout_v<window_words>);
+
 static_assert(std::is_standard_layout_v<segment_header> && std::is_standard_layout_v<slot> &&
               std::is_standard_layout_v<relay_queue> && std::is_standard_layout_v<node_entry>);
 

@@ -4,13 +4,15 @@
 // Windows and their members; what a pass does; how things end.
 #include "common_smartint_rma.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "common_smartint_engine.h"
 
 namespace smartint {
 
-rma::rma(engine &e) : e_(e) {}
+rma::rma(engine &e) : e_(e), pid_(static_cast<std::uint32_t>(getpid())) {}
 
 rma::~rma() {
     // A job that ends in the middle: items belong to their queues, or to the lists behind them.
@@ -48,9 +50,17 @@ rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> memb
     w->dynamic = dynamic;
     w->members = std::move(members);
     w->peers.resize(w->members.size());
-    const rma_member &me = w->members[static_cast<std::size_t>(rank)];
+    rma_member &me = w->members[static_cast<std::size_t>(rank)];
     if (!dynamic) {
         w->regions.push_back({me.base, me.bytes});
+        me.mapped = reinterpret_cast<std::byte *>(me.base);
+    }
+    if (nullptr == me.words) {
+        me.words = &w->own_words;
+    }
+    w->words = me.words;
+    for (std::size_t i = 0; i < w->members.size(); ++i) {
+        w->rank_of.emplace(w->members[i].ep, static_cast<int>(i));
     }
     windows_[id] = std::move(made);
     e_.hold(); // leaving looks at the board as long as others may need this process
@@ -117,6 +127,7 @@ rma_peer *rma::peer(rma_window *w, int rank) {
         p->base = m.base;
         p->bytes = m.bytes;
         p->mapped = m.mapped;
+        p->words = m.words;
     }
     return p.get();
 }
@@ -127,12 +138,8 @@ rma_window *rma::find(std::uint32_t id) const {
 }
 
 rma_peer *rma::peer_of(rma_window *w, const endpoint *ep) {
-    for (std::size_t i = 0; i < w->members.size(); ++i) {
-        if (ep == w->members[i].ep) {
-            return peer(w, static_cast<int>(i));
-        }
-    }
-    return nullptr;
+    const auto it = w->rank_of.find(ep);
+    return it == w->rank_of.end() ? nullptr : peer(w, it->second);
 }
 
 rma_error rma::take_error(rma_window *w) {
@@ -176,6 +183,7 @@ unsigned rma::progress(bool by_thread) {
     unsigned events = 0;
     for (std::size_t i = 0; i < active_.size();) {
         rma_peer *p = active_[i];
+        p->listed = false; // a fence that gets through in here lists it once more
         const rma_item *before = p->head;
         const std::size_t owed = p->replies.size();
         while (!p->replies.empty() && step::done == reply(p)) {
@@ -190,10 +198,10 @@ unsigned rma::progress(bool by_thread) {
         settle_state(p);
         events += before != p->head || owed != p->replies.size() ? 1 : 0;
         // What is blocked is listed again by the message that opens it.
-        if (p->stuck || !p->replies.empty() || (more_ && nullptr != p->head)) {
+        if (!p->listed && (p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
+            p->listed = true;
             ++i;
         } else {
-            p->listed = false;
             active_[i] = active_.back();
             active_.pop_back();
         }
@@ -271,6 +279,7 @@ unsigned rma::lost(endpoint *ep) {
         }
         ended += static_cast<unsigned>(w->fences.size() + w->exposures.size());
         w->broken = true;
+        forget_locks(p);
         drive_fences(w.get());
         drive_exposures(w.get());
         settle_state(p);

@@ -11,7 +11,8 @@
 // last one ended simply stand further back.
 //
 // Sources: rma.cc life and windows, rma_origin.cc the queue, rma_direct.cc copies inside a node,
-// rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence, post and lock.
+// rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc
+// locks.
 #pragma once
 
 #include <deque>
@@ -21,6 +22,7 @@
 
 #include "common_smartint_ids.h"
 #include "common_smartint_key.h"
+#include "common_smartint_layout.h"
 #include "common_smartint_ops.h"
 #include "common_smartint_rma_kernel.h"
 #include "common_smartint_rma_runs.h"
@@ -58,8 +60,8 @@ struct rma_item {
     };
     rma_item *next = nullptr;
     what kind = what::put;
-    bool begun = false;      // lock: asked for
-    bool exclusive = false;  // lock
+    bool begun = false;      // lock: asked for; unlock: let go by this process, at the ack
+    bool exclusive = false;  // lock, and such an unlock
     bool for_fence = false;  // flush
     bool waiting = false;    // get or fetch: all asked for, out of the queue
     rma_peer *peer = nullptr;
@@ -114,12 +116,14 @@ struct rma_peer {
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
     std::byte *mapped = nullptr; // the same memory in this process, or nullptr
+    layout::window_words *words = nullptr; // its lock, if this process shares it
 
     // as origin
     rma_item *head = nullptr;
     rma_item *tail = nullptr;
     std::uint32_t posts = 0;  // of the target, not used by an epoch yet
     bool granted = false;     // the lock asked for by the item at the head
+    rma_hold held = rma_hold::none; // of the lock in `words`, by this process
     bool unacked = false;     // messages since the last flush or unlock
     bool stuck = false;       // the transport is full
     std::uint32_t told = 0;   // sequence the target was last woken for
@@ -153,6 +157,7 @@ struct rma_member {
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
     std::byte *mapped = nullptr;
+    layout::window_words *words = nullptr; // of those on this node, if the window's members share any
 };
 
 struct rma_fence {
@@ -197,9 +202,10 @@ struct rma_window {
     std::deque<rma_exposure> exposures;
     int armed_complete = not_armed; // for the end of a nonblocking one
 
-    rma_peer *owner = nullptr; // of the exclusive lock
-    std::uint32_t sharers = 0;
-    std::deque<rma_waiter> waiters;
+    layout::window_words *words = nullptr; // of this process: shared, or
+    layout::window_words own_words{};
+    std::deque<rma_waiter> waiters; // for the lock of this process
+    std::unordered_map<const endpoint *, int> rank_of;
 
     int size() const { return static_cast<int>(members.size()); }
 };
@@ -231,8 +237,11 @@ public:
     // once. False: nothing happened, submit it.
     bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
                     bool get);
+    // The same for elements that are combined with the target's, and fetched before if result is not nullptr.
+    bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand,
+                      std::byte *result, std::uint64_t target, std::uint64_t bytes);
 
-    // ---- epochs (rma_epoch.cc); sync: gains a part per thing to wait for, or nullptr
+    // ---- epochs (rma_epoch.cc, rma_lock.cc); sync: gains a part per thing to wait for, or nullptr
     void fence(rma_window *w, bool flushes, rma_sync *sync);
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
     void wait(rma_window *w, rma_sync *sync); // for the last exposure that was posted
@@ -241,6 +250,14 @@ public:
     void complete(rma_peer *p, rma_sync *sync);
     void lock(rma_peer *p, bool exclusive, rma_sync *sync);
     void unlock(rma_peer *p, rma_sync *sync);
+    // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
+    bool try_take(rma_peer *p, bool exclusive);
+    bool try_drop(rma_peer *p);
+    // Nothing of this process is under way there: a flush has nothing to wait for.
+    static bool quiet(const rma_peer *p) {
+        return nullptr == p->head && !p->unacked && p->acks.empty() &&
+               p->gets_done == p->gets_begun;
+    }
     void flush(rma_peer *p, rma_sync *sync);
     void flush_local(rma_peer *p, rma_sync *sync);
     rma_error take_error(rma_window *w);
@@ -286,12 +303,20 @@ private:
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
                   std::uint64_t at, rma_epoch_kind notice);
     void wake_target(rma_peer *p);
+    void wake_for(rma_peer *p, std::uint32_t sequence);
     void local_step(rma_peer *p);
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
     step run_direct(rma_peer *p, rma_item *i);
     step copy_between_processes(rma_peer *p, rma_item *i);
+    bool at_hand(rma_peer *p);
+    static std::byte *address_of(const rma_peer *p, std::uint64_t target);
+    std::uint32_t pid_of(endpoint *ep);
+    step refused_by_kernel(rma_peer *p, const char *call);
+    step combine_direct(rma_peer *p, rma_item *i);
+    const std::byte *operand_of(rma_item *i, std::uint64_t bytes);
+    step combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t *bytes);
 
     // rma_arrive.cc
     void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
@@ -315,11 +340,18 @@ private:
     void on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round);
     void drive_exposures(rma_window *w);
     void on_complete(rma_peer *p);
+
+    // rma_lock.cc
+    bool try_lock(rma_peer *p, bool exclusive);
+    step take_lock_item(rma_peer *p, rma_item *i);
+    void let_go(rma_peer *p, bool exclusive);
+    void forget_locks(rma_peer *p);
     void ask_lock(rma_peer *p, bool exclusive);
     void release_lock(rma_peer *p);
     void grant_waiters(rma_window *w);
 
     engine &e_;
+    const std::uint32_t pid_; // of this process
     std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
@@ -329,6 +361,8 @@ private:
     bool more_ = false;
     std::uint64_t budget_ = 0; // bytes the thread may still copy in this pass
     std::vector<std::byte> packed_; // data of a message, gathered
+    std::vector<std::byte> fetched_; // what was at the target
+    std::vector<std::byte> combined_; // what is to be there
     std::vector<std::byte> joined_; // runs and data of a message
     std::vector<rma_run> runs_;    // of the message being sent
     std::vector<rma_run> arrived_; // of the one being taken in

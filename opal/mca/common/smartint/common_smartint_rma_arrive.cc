@@ -95,6 +95,9 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     case kind::barrier:
         on_barrier(p->window, h.id, h.at);
         return;
+    case kind::released:
+        grant_waiters(p->window);
+        return;
     default:
         e_.refuse();
     }
@@ -143,6 +146,9 @@ void rma::on_ack(rma_peer *p) {
     p->acks.pop_front();
     disarm(&p->armed);
     const bool for_fence = i->for_fence;
+    if (rma_item::what::unlock == i->kind && i->begun) {
+        let_go(p, i->exclusive);
+    }
     end(i);
     if (for_fence) {
         drive_fences(p->window);

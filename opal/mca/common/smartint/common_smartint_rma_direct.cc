@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Put and get inside a node without the target: in mapped memory, or by the kernel's copies
-// between processes. Accumulates stay messages: they must be atomic towards each other.
+// Operations inside a node without the target: in mapped memory, or by the kernel's copies between
+// processes. Those that combine hold the target's words meanwhile, and so does its engine.
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -12,11 +12,13 @@
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
 #include "common_smartint_rma.h"
+#include "common_smartint_rma_lock.h"
 
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_pieces = 256; // of one call; the kernel takes 1024
+constexpr std::size_t most_pieces = 256;     // of one call; the kernel takes 1024
+constexpr std::uint64_t alone_bytes = 65536; // combined at a time: others wait so long
 
 // Pieces of memory for one side of a call: at most `bytes`. How many bytes.
 std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t bytes, iovec *out,
@@ -44,25 +46,71 @@ void skip(rma_cursor &cursor, std::uint64_t bytes) {
 } // namespace
 
 bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
-    if ((rma_item::what::put != i->kind && rma_item::what::get != i->kind) ||
-        p->window->dynamic || 0 != i->id) {
+    const bool stores = rma_item::what::put == i->kind || rma_item::what::get == i->kind;
+    if ((!stores && nullptr == p->words) || p->window->dynamic || 0 != i->id) {
         return false;
     }
     return nullptr != p->mapped || route::self == p->ep->way ||
            (route::shared == p->ep->way && p->ep->direct);
 }
 
-bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
-                     bool get) {
+// Nothing stands before it, and the memory is in this process.
+bool rma::at_hand(rma_peer *p) {
     const rma_window *w = p->window;
     if (nullptr != p->mapped && nullptr != p->head) {
         e_.pass(false, false); // what the queue waits for may be here
     }
-    if (nullptr == p->mapped || nullptr != p->head || w->fences_done < w->fences_begun) {
+    return nullptr != p->mapped && nullptr == p->head && w->fences_done >= w->fences_begun;
+}
+
+// Of the target's memory here, or nullptr: it takes the kernel.
+std::byte *rma::address_of(const rma_peer *p, std::uint64_t target) {
+    if (nullptr != p->mapped) {
+        return p->mapped + (target - p->base);
+    }
+    return route::self == p->ep->way ? reinterpret_cast<std::byte *>(target) : nullptr;
+}
+
+std::uint32_t rma::pid_of(endpoint *ep) {
+    if (0 == ep->pid) {
+        ep->pid = e_.segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
+    }
+    return ep->pid;
+}
+
+// Not permitted between these two: once told, everything goes by message.
+rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
+    p->ep->direct = false;
+    e_.stats_.add(stat::fallbacks);
+    tell(topic::no_direct_copy, call, std::strerror(errno));
+    return step::full;
+}
+
+bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
+                     bool get) {
+    if (!at_hand(p)) {
         return false;
     }
-    std::byte *theirs = p->mapped + (target - p->base);
+    std::byte *theirs = address_of(p, target);
     std::memmove(get ? mine : theirs, get ? theirs : mine, bytes);
+    e_.stats_.add(stat::rma_operations);
+    e_.stats_.add(stat::rma_direct);
+    return true;
+}
+
+bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand,
+                       std::byte *result, std::uint64_t target, std::uint64_t bytes) {
+    if (nullptr == p->words || bytes > alone_bytes || !at_hand(p)) {
+        return false;
+    }
+    std::byte *theirs = address_of(p, target);
+    const alone here(*p->words, pid_);
+    if (nullptr != result) {
+        std::memcpy(result, theirs, bytes);
+    }
+    if (rma_operator::no_op != op) {
+        rma_apply(op, type, theirs, operand, bytes / rma_type_bytes(type));
+    }
     e_.stats_.add(stat::rma_operations);
     e_.stats_.add(stat::rma_direct);
     return true;
@@ -70,16 +118,18 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
 
 // done, again (the thread's share of this pass is used up), or full: not by this way.
 rma::step rma::run_direct(rma_peer *p, rma_item *i) {
+    if (rma_item::what::accumulate == i->kind || rma_item::what::fetch == i->kind) {
+        return combine_direct(p, i);
+    }
     const bool get = rma_item::what::get == i->kind;
     rma_cursor &mine = get ? i->result_at : i->origin_at;
     std::byte *const base = get ? i->result : i->origin;
-    if (nullptr == p->mapped && route::self != p->ep->way) {
+    std::byte *const theirs = address_of(p, i->target);
+    if (nullptr == theirs) {
         if (const step s = copy_between_processes(p, i); step::done != s) {
             return s;
         }
     } else {
-        std::byte *theirs = nullptr == p->mapped ? reinterpret_cast<std::byte *>(i->target)
-                                                 : p->mapped + (i->target - p->base);
         while (0 != i->target_at.left()) {
             const std::uint64_t bytes =
                 by_thread_ ? std::min(budget_, i->target_at.left()) : i->target_at.left();
@@ -104,10 +154,7 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
     const bool get = rma_item::what::get == i->kind;
     rma_cursor &mine = get ? i->result_at : i->origin_at;
     const auto base = reinterpret_cast<std::uint64_t>(get ? i->result : i->origin);
-    endpoint *ep = p->ep;
-    if (0 == ep->pid) {
-        ep->pid = e_.segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
-    }
+    const auto pid = static_cast<pid_t>(pid_of(p->ep));
     iovec local[most_pieces];
     iovec remote[most_pieces];
     while (0 != i->target_at.left()) {
@@ -123,19 +170,13 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
         if (here < bytes) { // the remote side must not be longer than the local one
             bytes = list_pieces(i->target, i->target_at, here, remote, &remotes);
         }
-        const auto pid = static_cast<pid_t>(ep->pid);
         const ssize_t n = get ? process_vm_readv(pid, local, locals, remote, remotes, 0)
                               : process_vm_writev(pid, local, locals, remote, remotes, 0);
         if (n < 0 && EINTR == errno) {
             continue;
         }
         if (n < 0 && EFAULT != errno) {
-            // Not permitted between these two: once told, everything goes by message.
-            ep->direct = false;
-            e_.stats_.add(stat::fallbacks);
-            tell(topic::no_direct_copy, get ? "process_vm_readv" : "process_vm_writev",
-                 std::strerror(errno));
-            return step::full;
+            return refused_by_kernel(p, get ? "process_vm_readv" : "process_vm_writev");
         }
         if (n <= 0) {
             // Memory that was a window's and is not there any more, or the origin's own.
@@ -147,6 +188,104 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
         skip(i->target_at, moved);
         budget_ -= by_thread_ ? moved : 0;
     }
+    return step::done;
+}
+
+// The next `bytes` of the operand in one piece.
+const std::byte *rma::operand_of(rma_item *i, std::uint64_t bytes) {
+    if (rma_operator::swap_if_equal == i->op) {
+        return i->operands;
+    }
+    if (rma_operator::no_op == i->op) {
+        return nullptr;
+    }
+    if (const auto piece = i->origin_at.look(bytes); piece.bytes == bytes) {
+        i->origin_at.advance(bytes);
+        return i->origin + piece.offset;
+    }
+    packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
+    rma_gather(i->origin, i->origin_at, packed_.data(), bytes);
+    return packed_.data();
+}
+
+// Accumulate and fetch; returns what run_direct does.
+rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
+    const std::uint64_t unit = rma_type_bytes(i->type);
+    std::byte *const theirs = address_of(p, i->target);
+    const bool fetches = rma_item::what::fetch == i->kind;
+    while (0 != i->target_at.left()) {
+        std::uint64_t bytes = std::min(i->target_at.left(), alone_bytes);
+        if (by_thread_) {
+            bytes = std::min(bytes, budget_ / unit * unit);
+        }
+        if (0 == bytes) {
+            return step::again;
+        }
+        if (nullptr == theirs) {
+            if (const step s = combine_between_processes(p, i, &bytes); step::full == s) {
+                return s;
+            } else if (step::blocked == s) {
+                break;
+            }
+        } else {
+            fetched_.resize(std::max<std::size_t>(fetched_.size(), bytes));
+            const std::byte *operand = operand_of(i, bytes);
+            const alone here(*p->words, pid_);
+            if (fetches) {
+                rma_cursor from = i->target_at;
+                rma_gather(theirs, from, fetched_.data(), bytes);
+            }
+            if (nullptr != operand) {
+                rma_apply_at(i->op, i->type, theirs, i->target_at, bytes, operand, unit);
+            } else {
+                skip(i->target_at, bytes);
+            }
+        }
+        if (fetches) {
+            rma_scatter(i->result, i->result_at, fetched_.data(), bytes);
+        }
+        budget_ -= by_thread_ ? bytes : 0;
+    }
+    e_.stats_.add(stat::rma_direct);
+    take_head(p);
+    end(i);
+    return step::done;
+}
+
+// At most *bytes, and how many it was; what was there into fetched_. full: not permitted; blocked:
+// the memory is not there.
+rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t *bytes) {
+    const std::uint64_t unit = rma_type_bytes(i->type);
+    const auto pid = static_cast<pid_t>(pid_of(p->ep));
+    iovec remote[most_pieces];
+    std::size_t remotes = 0;
+    std::uint64_t n = list_pieces(i->target, i->target_at, *bytes, remote, &remotes);
+    if (0 != n % unit) {
+        n = list_pieces(i->target, i->target_at, n - n % unit, remote, &remotes);
+    }
+    *bytes = n;
+    fetched_.resize(std::max<std::size_t>(fetched_.size(), n));
+    const iovec fetched{fetched_.data(), n};
+    const rma_cursor operand_before = i->origin_at;
+    const std::byte *operand = operand_of(i, n);
+    const alone here(*p->words, pid_);
+    const ssize_t got = process_vm_readv(pid, &fetched, 1, remote, remotes, 0);
+    if (got < 0 && EFAULT != errno) {
+        i->origin_at = operand_before;
+        return refused_by_kernel(p, "process_vm_readv");
+    }
+    ssize_t put = got;
+    if (static_cast<ssize_t>(n) == got && nullptr != operand) {
+        combined_.assign(fetched_.begin(), fetched_.begin() + got);
+        rma_apply(i->op, i->type, combined_.data(), operand, n / unit);
+        const iovec combined{combined_.data(), n};
+        put = process_vm_writev(pid, &combined, 1, remote, remotes, 0);
+    }
+    if (static_cast<ssize_t>(n) != put) {
+        note_error(p->window, rma_error::range); // memory that was a window's, and is no more
+        return step::blocked;
+    }
+    skip(i->target_at, n);
     return step::done;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Epochs: fences, post and complete, locks. None of it needs a call of MPI to go on.
+// Epochs: fences, post and complete, flushes. None of it needs a call of MPI to go on.
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
@@ -169,20 +169,7 @@ void rma::complete(rma_peer *p, rma_sync *sync) {
     push(p, i);
 }
 
-// ---- locks
-
-void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::lock);
-    i->exclusive = exclusive;
-    i->sync = sync;
-    push(p, i);
-}
-
-void rma::unlock(rma_peer *p, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::unlock);
-    i->sync = sync;
-    push(p, i);
-}
+// ---- flushes
 
 void rma::flush(rma_peer *p, rma_sync *sync) {
     rma_item *i = make(rma_item::what::flush);
@@ -194,55 +181,6 @@ void rma::flush_local(rma_peer *p, rma_sync *sync) {
     rma_item *i = make(rma_item::what::local);
     i->sync = sync;
     push(p, i);
-}
-
-// As target: in order of arrival, whoever runs the engine.
-void rma::ask_lock(rma_peer *p, bool exclusive) {
-    rma_window *w = p->window;
-    for (const rma_waiter &waiter : w->waiters) {
-        if (p == waiter.peer) {
-            e_.refuse();
-            return;
-        }
-    }
-    if (rma_hold::none != p->holds) {
-        e_.refuse();
-        return;
-    }
-    w->waiters.push_back({p, exclusive});
-    grant_waiters(w);
-}
-
-void rma::grant_waiters(rma_window *w) {
-    while (!w->waiters.empty() && nullptr == w->owner) {
-        const rma_waiter next = w->waiters.front();
-        if (next.exclusive && 0 != w->sharers) {
-            return;
-        }
-        w->waiters.pop_front();
-        next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
-        if (next.exclusive) {
-            w->owner = next.peer;
-        } else {
-            ++w->sharers;
-        }
-        send_now(next.peer, wire::rma_kind::grant, 0, 0, 0, rma_epoch_kind::grant);
-    }
-}
-
-void rma::release_lock(rma_peer *p) {
-    rma_window *w = p->window;
-    if (rma_hold::none == p->holds) {
-        e_.refuse();
-        return;
-    }
-    if (rma_hold::exclusive == p->holds) {
-        w->owner = nullptr;
-    } else {
-        --w->sharers;
-    }
-    p->holds = rma_hold::none;
-    grant_waiters(w);
 }
 
 } // namespace smartint

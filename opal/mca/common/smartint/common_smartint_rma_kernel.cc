@@ -246,4 +246,27 @@ void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byt
     r.by_operator[static_cast<unsigned>(op)](target, operand, count);
 }
 
+void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at,
+                  std::uint64_t bytes, const std::byte *operand, std::uint64_t operand_step) {
+    const std::uint64_t unit = rma_type_bytes(type);
+    while (0 != bytes) {
+        const auto p = at.look(bytes);
+        if (const std::uint64_t whole = p.bytes / unit; 0 != whole) {
+            rma_apply(op, type, base + p.offset, operand, whole);
+            at.advance(whole * unit);
+            operand += whole * operand_step;
+            bytes -= whole * unit;
+            continue;
+        }
+        // an element in several pieces: a pair with a gap
+        std::byte element[32];
+        rma_cursor again = at;
+        rma_gather(base, at, element, unit);
+        rma_apply(op, type, element, operand, 1);
+        rma_scatter(base, again, element, unit);
+        operand += operand_step;
+        bytes -= unit;
+    }
+}
+
 } // namespace smartint

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common_smartint_rma_runs.h"
+
 namespace smartint {
 
 enum class rma_type : std::uint8_t {
@@ -39,5 +41,10 @@ bool rma_defined(rma_operator op, rma_type type);
 // is defined; what is not leaves the target as it is.
 void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand,
                std::uint64_t count);
+
+// The same where the elements lie in pieces: `bytes` of them from `at` on, which advances. Every
+// element has `operand_step` bytes of operand.
+void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at,
+                  std::uint64_t bytes, const std::byte *operand, std::uint64_t operand_step);
 
 } // namespace smartint

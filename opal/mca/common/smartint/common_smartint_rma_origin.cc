@@ -72,8 +72,9 @@ void rma::pump(rma_peer *p) {
         rma_item *i = p->head;
         const step s = p->ep->lost ? step::blocked : run(p, i);
         if (step::full == s) {
+            // The target takes in what is under way, or the connection, and then this message.
             p->stuck = true;
-            wake_target(p);
+            wake_for(p, p->ep->rma_out + 1);
             return;
         }
         if (step::again == s) {
@@ -123,29 +124,32 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         --p->posts;
         break;
     case what::lock:
-        if (!i->begun) {
-            if (const step s = send_mark(p, wire::rma_kind::lock,
-                                         i->exclusive ? wire::rma_exclusive : 0);
-                step::done != s) {
-                return s;
-            }
-            i->begun = true;
+        if (const step s = take_lock_item(p, i); step::done != s) {
+            return s;
         }
-        if (!p->granted) {
-            arm(p, rma_epoch_kind::grant);
-            return step::blocked;
-        }
-        p->granted = false;
         break;
     case what::unlock:
     case what::flush:
-        if (what::flush == i->kind && !p->unacked && p->acks.empty() &&
-            p->gets_done == p->gets_begun) {
-            break;
-        }
-        if (const step s = send_mark(p, what::unlock == i->kind ? wire::rma_kind::unlock
-                                                                : wire::rma_kind::flush);
-            step::done != s) {
+        if (const bool mine = rma_hold::none != p->held; what::flush == i->kind || mine) {
+            const bool still = !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun;
+            if (what::unlock == i->kind) {
+                i->exclusive = rma_hold::exclusive == p->held;
+            }
+            if (still && what::unlock == i->kind) {
+                p->held = rma_hold::none;
+                let_go(p, i->exclusive);
+            }
+            if (still) {
+                break;
+            }
+            if (const step s = send_mark(p, wire::rma_kind::flush); step::done != s) {
+                return s;
+            }
+            if (what::unlock == i->kind) {
+                i->begun = true;
+                p->held = rma_hold::none;
+            }
+        } else if (const step s = send_mark(p, wire::rma_kind::unlock); step::done != s) {
             return s;
         }
         p->unacked = false;
@@ -220,23 +224,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         for (rma_run &run : runs_) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
-        const std::byte *data = nullptr;
-        std::uint32_t data_bytes = 0;
-        if (swaps) {
-            data = i->operands;
-            data_bytes = 2 * unit;
-        } else if (operand) {
-            data_bytes = bytes;
-            const auto piece = i->origin_at.look(bytes);
-            if (piece.bytes == bytes) {
-                data = i->origin + piece.offset;
-                i->origin_at.advance(bytes);
-            } else {
-                packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
-                rma_gather(i->origin, i->origin_at, packed_.data(), bytes);
-                data = packed_.data();
-            }
-        }
+        const std::byte *data = operand_of(i, bytes);
+        const std::uint32_t data_bytes = !operand ? 0 : swaps ? 2 * unit : bytes;
         wire::rma_head h{};
         h.kind = fetches                     ? wire::rma_kind::fetch
                  : what::put == i->kind ? wire::rma_kind::put
@@ -320,13 +309,15 @@ rma::step rma::send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags) {
 }
 
 // The last message is one that only the target's processor can see to. Once per message.
-void rma::wake_target(rma_peer *p) {
-    if (route::self == p->ep->way || p->told == p->ep->rma_out) {
+void rma::wake_target(rma_peer *p) { wake_for(p, p->ep->rma_out); }
+
+void rma::wake_for(rma_peer *p, std::uint32_t sequence) {
+    if (route::self == p->ep->way || p->told == sequence) {
         return;
     }
-    p->told = p->ep->rma_out;
+    p->told = sequence;
     e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::serve, 0, e_.me_.name),
-                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
+                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, sequence);
 }
 
 rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,

@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What a target does for an origin: stores, accumulates, packs, and answers in order. All of it is
-// under the gate, so accumulates are atomic towards each other whoever runs them.
+// under the gate, and accumulates with the word that members of the node take too, so that they are
+// atomic towards each other whoever runs them.
 #include <algorithm>
 #include <cstring>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
+#include "common_smartint_rma_lock.h"
 
 namespace smartint {
 namespace {
@@ -22,28 +24,6 @@ rma_layout layout_of(const std::vector<rma_run> &runs, std::byte **base) {
     }
     *base = reinterpret_cast<std::byte *>(first);
     return l;
-}
-
-void apply(rma_operator op, rma_type type, std::byte *base, const rma_layout &layout,
-           const std::byte *operand, std::uint64_t operand_step) {
-    const std::uint64_t unit = rma_type_bytes(type);
-    rma_cursor at(&layout);
-    while (0 != at.left()) {
-        const auto p = at.look(at.left());
-        if (const std::uint64_t whole = p.bytes / unit; 0 != whole) {
-            rma_apply(op, type, base + p.offset, operand, whole);
-            at.advance(whole * unit);
-            operand += whole * operand_step;
-            continue;
-        }
-        // an element in several pieces: a pair with a gap
-        std::byte element[32];
-        rma_cursor again = at;
-        rma_gather(base, at, element, unit);
-        rma_apply(op, type, element, operand, 1);
-        rma_scatter(base, again, element, unit);
-        operand += operand_step;
-    }
 }
 
 } // namespace
@@ -123,6 +103,7 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         e_.refuse();
         return;
     }
+    const alone here(*w->words, pid_);
     if (kind::fetch == h.kind) {
         rma_reply &r = p->replies.emplace_back();
         r.kind = kind::data;
@@ -133,7 +114,8 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         rma_gather(base, from, r.kept.data(), total);
     }
     if (operand) {
-        apply(op, type, base, layout, data, rma_type_bytes(type));
+        rma_cursor at(&layout);
+        rma_apply_at(op, type, base, at, total, data, rma_type_bytes(type));
     }
 }
 

@@ -32,7 +32,8 @@ enum class rma_kind : std::uint8_t {
     post = 13, // the sender's memory is exposed to the receiver
     // among all
     barrier = 14, // id: fence, at: round
-    count_ = 15
+    released = 15, // the receiver's lock, which it has a queue for, by the sender who shares it
+    count_ = 16
 };
 
 enum rma_flags : std::uint8_t {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Locks. Members of a node take a free one by themselves, in memory they share. Whoever finds it taken,
+// or is on another node, stands in the target's queue; its engine grants in order of arrival.
+#include "common_smartint_rma_lock.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <cerrno>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+namespace {
+
+constexpr unsigned most_tries = 200;   // in the call, before the target is asked: some microseconds
+constexpr unsigned spins = 64;         // before the processor is given to others
+constexpr unsigned look_every = 16384; // whether the one waited for lives
+
+bool dead(std::uint32_t pid) {
+    return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno);
+}
+
+} // namespace
+
+void alone::wait(std::uint32_t pid) {
+    for (unsigned tries = 1;; ++tries) {
+        std::uint32_t owner = word_.load(std::memory_order_relaxed);
+        const bool may = 0 == owner || (0 == tries % look_every && dead(owner));
+        if (may && word_.compare_exchange_strong(owner, pid, std::memory_order_acquire, // C1
+                                                 std::memory_order_relaxed)) {
+            return;
+        }
+        if (0 == tries % spins) {
+            sched_yield(); // who has it may need this processor
+        } else {
+            relax();
+        }
+    }
+}
+
+void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::lock);
+    i->exclusive = exclusive;
+    i->sync = sync;
+    push(p, i);
+}
+
+void rma::unlock(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::unlock);
+    i->sync = sync;
+    push(p, i);
+}
+
+// ---- as origin
+
+bool rma::try_take(rma_peer *p, bool exclusive) {
+    const rma_window *w = p->window;
+    if (nullptr == p->words || nullptr != p->head || rma_hold::none != p->held ||
+        w->fences_done < w->fences_begun || !take_lock(*p->words, exclusive, false)) {
+        return false;
+    }
+    e_.stats_.add(stat::rma_locks_direct);
+    p->held = exclusive ? rma_hold::exclusive : rma_hold::shared;
+    return true;
+}
+
+bool rma::try_drop(rma_peer *p) {
+    if (rma_hold::none == p->held || !quiet(p)) {
+        return false;
+    }
+    const bool exclusive = rma_hold::exclusive == p->held;
+    p->held = rma_hold::none;
+    let_go(p, exclusive);
+    return true;
+}
+
+bool rma::try_lock(rma_peer *p, bool exclusive) {
+    if (nullptr == p->words) {
+        return false;
+    }
+    for (unsigned tries = by_thread_ ? 1 : most_tries; tries > 0; --tries) {
+        if (take_lock(*p->words, exclusive, false)) {
+            e_.stats_.add(stat::rma_locks_direct);
+            return true;
+        }
+        if (0 != (p->words->lock.load(std::memory_order_relaxed) & layout::window_queued)) {
+            return false;
+        }
+        relax();
+    }
+    return false;
+}
+
+// The lock item at the head. done: it is held.
+rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
+    const rma_hold hold = i->exclusive ? rma_hold::exclusive : rma_hold::shared;
+    if (!i->begun) {
+        if (try_lock(p, i->exclusive)) {
+            p->held = hold;
+            return step::done;
+        }
+        if (const step s = send_mark(p, wire::rma_kind::lock,
+                                     i->exclusive ? wire::rma_exclusive : 0);
+            step::done != s) {
+            return s;
+        }
+        i->begun = true;
+    }
+    if (!p->granted) {
+        arm(p, rma_epoch_kind::grant);
+        return step::blocked;
+    }
+    p->granted = false;
+    if (nullptr != p->words) { // the target took it for this process, which lets go by itself
+        p->held = hold;
+    }
+    return step::done;
+}
+
+// A lock held by this process in shared memory.
+void rma::let_go(rma_peer *p, bool exclusive) {
+    if (!drop_lock(*p->words, exclusive)) {
+        return;
+    }
+    if (route::self == p->ep->way) {
+        grant_waiters(p->window);
+    } else {
+        send_now(p, wire::rma_kind::released, 0, 0, 0, rma_epoch_kind::serve);
+    }
+}
+
+// ---- as target: in order of arrival, whoever runs the engine
+
+void rma::ask_lock(rma_peer *p, bool exclusive) {
+    rma_window *w = p->window;
+    for (const rma_waiter &waiter : w->waiters) {
+        if (p == waiter.peer) {
+            e_.refuse();
+            return;
+        }
+    }
+    if (rma_hold::none != p->holds) {
+        e_.refuse();
+        return;
+    }
+    w->waiters.push_back({p, exclusive});
+    note_queue(*w->words, true);
+    grant_waiters(w);
+}
+
+void rma::grant_waiters(rma_window *w) {
+    while (!w->waiters.empty()) {
+        const rma_waiter next = w->waiters.front();
+        if (!take_lock(*w->words, next.exclusive, true)) {
+            return;
+        }
+        w->waiters.pop_front();
+        if (w->waiters.empty()) {
+            note_queue(*w->words, false);
+        }
+        if (nullptr == next.peer->words) { // else its origin keeps it in mind
+            next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
+        }
+        send_now(next.peer, wire::rma_kind::grant, 0, 0, 0, rma_epoch_kind::grant);
+    }
+}
+
+void rma::release_lock(rma_peer *p) {
+    if (rma_hold::none == p->holds) {
+        e_.refuse();
+        return;
+    }
+    drop_lock(*p->window->words, rma_hold::exclusive == p->holds);
+    p->holds = rma_hold::none;
+    grant_waiters(p->window);
+}
+
+// It waits and holds no more.
+void rma::forget_locks(rma_peer *p) {
+    rma_window *w = p->window;
+    const bool any = !w->waiters.empty();
+    std::erase_if(w->waiters, [&](const rma_waiter &x) { return p == x.peer; });
+    if (any && w->waiters.empty()) {
+        note_queue(*w->words, false);
+    }
+    if (rma_hold::none != p->holds) {
+        release_lock(p);
+    } else {
+        grant_waiters(w);
+    }
+}
+
+} // namespace smartint
