@@ -152,8 +152,10 @@ template <class F> int blocking(module &m, F begin) {
     return report(m, sync.error);
 }
 
+// osc_smartint_component.cc
+void begin_progress(); // a window is made: the engine goes on in waits of others, and its thread runs
+
 // osc_smartint_window.cc
-bool usable(); // the engine runs
 int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
                 ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
 

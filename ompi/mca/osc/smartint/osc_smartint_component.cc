@@ -4,30 +4,89 @@
 // Life of the component. It offers itself only where the user named it.
 #include "osc_smartint.h"
 
+#include "common_smartint_log.h"
+
+extern "C" {
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/util/output.h"
+}
+
 namespace smartint::osc {
 namespace {
 
 unsigned priority = 200; // above sm and rdma: it only stands where the user named us
 
+bool ready = false;   // offered to windows
+bool progresses = false; // the first window has been made
+bool started = false; // the engine runs for the sake of windows: the user named another pml
+
+// Open MPI polls what is registered here in every wait of its own.
+int progress() noexcept { return engine::instance().progress(); }
+
+// Windows of another pml's job: processes learn how to reach each other before they have one, and a
+// board and its helper are there from the beginning; threads begin with the first window.
+bool start_alone() {
+    if (OPAL_SUCCESS != glue_start(ompi_mpi_thread_multiple) || OPAL_SUCCESS != glue_publish()) {
+        return false;
+    }
+    engine_hooks &hooks = engine::instance().hooks();
+    if (nullptr == hooks.fatal) {
+        hooks.fatal = [](const char *what) {
+            if (0 != *what) { // else it was told
+                opal_output(0, "smartint: %s", what);
+            }
+            glue_end();
+        };
+    }
+    started = true;
+    return true;
+}
+
 extern "C" {
 int osc_smartint_register() noexcept;
-int osc_smartint_open() noexcept { return OMPI_SUCCESS; }
-int osc_smartint_close() noexcept { return OMPI_SUCCESS; }
+int osc_smartint_open() noexcept {
+    // ompi_info opens components too, outside of any job
+    const bool job = OPAL_JOBID_INVALID != OPAL_PROC_MY_NAME.jobid;
+    return !job || !glue_named("osc") || glue_named("pml") || start_alone() ? OMPI_SUCCESS
+                                                                         : OMPI_ERR_NOT_AVAILABLE;
+}
+int osc_smartint_close() noexcept {
+    if (started) {
+        glue_stop();
+        started = false;
+    }
+    return OMPI_SUCCESS;
+}
 int osc_smartint_init(bool, bool) noexcept {
-    if (!glue_named("osc") || !usable()) {
+    if (!glue_named("osc") || !engine::instance().started()) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
+    if (started) {
+        const inside here;
+        glue_join_board();
+    }
+    ready = true;
     offer_nonblocking(true);
     return OMPI_SUCCESS;
 }
 int osc_smartint_finalize() noexcept {
     offer_nonblocking(false);
+    ready = false;
+    if (progresses) {
+        opal_progress_unregister(progress);
+        progresses = false;
+    }
+    if (started) {
+        engine::instance().stop_thread();
+        engine::instance().save_stats();
+        flush_reports();
+    }
     return OMPI_SUCCESS;
 }
 
 int osc_smartint_query(ompi_win_t *, void **, std::size_t, int, ompi_communicator_t *,
                        opal_info_t *, int flavor) noexcept {
-    if (!usable()) {
+    if (!ready) {
         return -1;
     }
     return MPI_WIN_FLAVOR_CREATE == flavor || MPI_WIN_FLAVOR_ALLOCATE == flavor ||
@@ -45,7 +104,12 @@ int osc_smartint_select(ompi_win_t *win, void **base, std::size_t size, int disp
 
 } // namespace
 
-bool usable() { return engine::instance().started() && glue_named("pml"); }
+void begin_progress() {
+    if (started && !progresses) {
+        progresses = OPAL_SUCCESS == opal_progress_register(progress);
+        glue_start_thread();
+    }
+}
 
 const ompi_osc_base_module_t module_functions = {
     .osc_win_shared_query = osc_smartint_shared_query,

@@ -16,8 +16,6 @@
 #include "osc_smartint.h"
 
 extern "C" {
-#include "ompi/mca/bml/base/base.h"
-#include "ompi/mca/bml/bml.h"
 #include "ompi/mca/coll/coll.h"
 #include "opal/util/info.h"
 #include "opal/util/proc.h"
@@ -52,28 +50,6 @@ int exchange(ompi_communicator_t *comm, const announcement &mine,
 
 int barrier(ompi_communicator_t *comm) {
     return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
-}
-
-// Our transport's endpoint for a process.
-endpoint *endpoint_of(ompi_proc_t *proc) {
-    if (ompi_proc_local() == proc) {
-        return engine::instance().add_self();
-    }
-    mca_bml_base_endpoint_t *bml = mca_bml_base_get_endpoint(proc);
-    if (nullptr == bml) {
-        return nullptr;
-    }
-    mca_bml_base_btl_array_t *lists[] = {&bml->btl_send, &bml->btl_eager, &bml->btl_rdma};
-    for (auto *list : lists) {
-        for (std::size_t i = 0; i < mca_bml_base_btl_array_get_size(list); ++i) {
-            mca_bml_base_btl_t *b = mca_bml_base_btl_array_get_index(list, i);
-            if (0 == std::strcmp(b->btl->btl_component->btl_version.mca_component_name,
-                                 "smartint")) {
-                return reinterpret_cast<endpoint *>(b->btl_endpoint);
-            }
-        }
-    }
-    return nullptr;
 }
 
 bool info_says(opal_info_t *info, const char *key) {
@@ -223,10 +199,11 @@ int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine
 
 std::vector<rma_member> members_of(module &m, const announcement &mine,
                                    const std::vector<announcement> &all, const plan &where) {
+    const inside here;
     std::vector<rma_member> members(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         rma_member &member = members[i];
-        member.ep = endpoint_of(ompi_comm_peer_lookup(m.comm, static_cast<int>(i)));
+        member.ep = glue_endpoint(&ompi_comm_peer_lookup(m.comm, static_cast<int>(i))->super);
         member.base = all[i].base;
         member.bytes = all[i].bytes;
         if (nullptr != m.memory.base && all[i].node == mine.node) {
@@ -255,6 +232,7 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
     if (const int rc = provide_memory(m, base, info, mine, all, &where); OMPI_SUCCESS != rc) {
         return rc;
     }
+    begin_progress();
     std::vector<rma_member> members = members_of(m, mine, all, where);
     const bool reached = std::all_of(members.begin(), members.end(),
                                      [](const rma_member &x) { return nullptr != x.ep; });

@@ -11,10 +11,14 @@
 namespace smartint::btl {
 namespace {
 
+bool started = false; // by this component
+
 extern "C" int btl_smartint_register() noexcept;
 extern "C" int btl_smartint_open() noexcept { return OPAL_SUCCESS; }
 extern "C" int btl_smartint_close() noexcept {
-    glue_stop();
+    if (started) { // else the engine, if it runs, is another component's
+        glue_stop();
+    }
     return OPAL_SUCCESS;
 }
 
@@ -70,14 +74,10 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     if (!chosen() || OPAL_SUCCESS != glue_start(threads)) {
         return nullptr;
     }
-    const modex &mine = glue_modex();
-    int rc = OPAL_SUCCESS;
-    modex copy = mine; // the macro takes a pointer to non-const
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_btl_smartint_component.btl_version, &copy,
-                    copy.published_bytes());
-    if (OPAL_SUCCESS != rc) {
+    if (OPAL_SUCCESS != glue_publish()) {
         return nullptr;
     }
+    started = true;
     engine_hooks &hooks = engine::instance().hooks();
     hooks.active_message = on_message;
     if (nullptr == hooks.fatal) { // the pml's ends the job by Open MPI's own means

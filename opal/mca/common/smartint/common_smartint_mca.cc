@@ -30,8 +30,6 @@ namespace {
 
 constexpr const char *help_file = "help-common-smartint.txt";
 constexpr unsigned helper_wait_ms = 2000; // mpirun must not wait for a helper that hangs
-constexpr unsigned late_wait_ms = 20000;  // processes that connect are in the same call
-char late_key[] = "smartint.network";     // of the address of a network opened late
 
 struct variables {
 #define SMARTINT_STRING(name, def, level, help) const char *name = def;
@@ -183,11 +181,11 @@ job_shape learn_job() {
     return j;
 }
 
-// What is wrong has been told. Where the user named the pml the process ends here: what Open
-// MPI would add, that no component can be opened, misleads.
+// What is wrong has been told. Where the user named the pml, or osc, the process ends here: what
+// Open MPI would add, that no component can be opened, misleads.
 int give_up(int error) {
     flush_reports();
-    if (glue_named("pml")) {
+    if (glue_overlaps()) {
         glue_end();
     }
     return error;
@@ -195,14 +193,6 @@ int give_up(int error) {
 
 std::string helper_program(const params &p) {
     return p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
-}
-
-void note_address() {
-    modex &mine = state().mine;
-    const auto &address = engine::instance().net().address();
-    mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
-    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes,
-                mine.address);
 }
 
 void look_after_helpers() {
@@ -243,8 +233,8 @@ void lead(const params &p, const job_shape &j) {
     if (nullptr != opal_pmix.register_cleanup) {
         opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
     }
-    // Under another pml there is no interrupt thread to wake.
-    if ("helper" != p.progress || !glue_named("pml")) {
+    // For the btl alone there is no interrupt thread to wake.
+    if ("helper" != p.progress || !glue_overlaps()) {
         board.close_fd();
         return;
     }
@@ -280,7 +270,7 @@ int glue_register(const mca_base_component_t *component) {
         std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
     if (0 != std::strncmp(opal_version_string, built.c_str(), built.size())) {
         static bool told = false; // by the other component
-        if (told || !(glue_named("pml") || glue_named("btl"))) {
+        if (told || !(glue_overlaps() || glue_named("btl"))) {
             return OPAL_ERR_NOT_AVAILABLE;
         }
         told = true;
@@ -342,6 +332,8 @@ bool glue_named(const char *framework) {
     return named;
 }
 
+bool glue_overlaps() { return glue_named("pml") || glue_named("osc"); }
+
 int glue_start(bool enable_threads) {
     glue_state &s = state();
     if (s.started) {
@@ -372,11 +364,19 @@ int glue_start(bool enable_threads) {
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
         lead(p, j);
     }
-    note_address();
+    glue_note_address();
     e.hooks().chores = look_after_helpers;
     s.started = true;
     flush_reports();
     return OPAL_SUCCESS;
+}
+
+void glue_note_address() {
+    modex &mine = state().mine;
+    const auto &address = engine::instance().net().address();
+    mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
+    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes,
+                mine.address);
 }
 
 void glue_stop() {
@@ -400,57 +400,5 @@ void glue_start_thread() {
 }
 
 const modex &glue_modex() { return state().mine; }
-
-bool glue_open_network() {
-    engine &e = engine::instance();
-    if (e.net().is_open()) {
-        return true;
-    }
-    if (0 != e.open_network() || !e.net().is_open()) {
-        return false;
-    }
-    note_address();
-    modex entry = state().mine; // as those who lead no node publish it: without board and helper
-    entry.helper_bytes = 0;
-    entry.board = segment_ticket{};
-    int rc = OPAL_SUCCESS;
-    OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, late_key, &entry, entry.published_bytes());
-    if (OPAL_SUCCESS == rc) {
-        rc = opal_pmix.commit();
-    }
-    return OPAL_SUCCESS == rc;
-}
-
-bool glue_late_address(const opal_process_name_t &name, modex *out) {
-    for (unsigned waited = 0; waited < late_wait_ms; ++waited) {
-        opal_process_name_t who = name;
-        std::uint8_t *data = nullptr;
-        std::size_t bytes = 0;
-        int rc = OPAL_SUCCESS;
-        OPAL_MODEX_RECV_STRING(rc, late_key, &who, &data, &bytes);
-        if (OPAL_SUCCESS == rc && nullptr != data) {
-            const bool ok = out->read(data, bytes) && 0 != out->address_bytes;
-            std::free(data);
-            return ok;
-        }
-        usleep(1000);
-    }
-    return false;
-}
-
-std::size_t modex::published_bytes() const {
-    const bool leads = 0 != helper_bytes || 0 != board.slots;
-    return leads ? sizeof(modex) : offsetof(modex, address) + address_bytes;
-}
-
-bool modex::read(const void *data, std::size_t bytes) {
-    *this = modex{};
-    if (bytes < offsetof(modex, address) || bytes > sizeof(modex)) {
-        return false;
-    }
-    std::memcpy(this, data, bytes);
-    return format == version && address_bytes <= sizeof(address) &&
-           helper_bytes <= sizeof(helper) && bytes == published_bytes();
-}
 
 } // namespace smartint

@@ -24,6 +24,8 @@ int glue_register(const mca_base_component_t *component);
 // True if the user named smartint for this framework ("pml", "btl", ...): in any other job
 // nothing of it may start.
 bool glue_named(const char *framework);
+// The pml, or osc under any pml: there is something to overlap, by interrupt threads and helpers.
+bool glue_overlaps();
 
 // Start the engine for this process: parameters checked, board made by the local leader,
 // helper started. Idempotent. enable_threads: MPI_THREAD_MULTIPLE. OPAL_SUCCESS or an error
@@ -33,7 +35,7 @@ void glue_stop();
 // The job can't go on: what was reported is told, and mpirun finds this process ended.
 [[noreturn]] void glue_end();
 
-// The interrupt thread may run: the pml is chosen, not just the btl under ob1.
+// The interrupt thread may run: the pml is chosen, or there is a window; not for the btl under ob1. Idempotent.
 void glue_start_thread();
 
 // What a process tells the others about itself. Open MPI keeps it on every node for every process
@@ -57,6 +59,21 @@ struct modex {
 };
 const modex &glue_modex();
 
+// What others need to reach this process (common_smartint_mca_procs.cc). Published once, before the
+// processes of the job exchange what they published; read afterwards. False: it published nothing, or
+// what is not of this format.
+int glue_publish();
+bool glue_read(const opal_process_name_t &name, modex *out);
+// The board of this node, made by the leader; mapped at the first call.
+void glue_join_board();
+// By one of the transports, under the gate. nullptr: not that way.
+endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m);
+endpoint *glue_reach_network(const opal_process_name_t &name, modex m);
+// By whatever leads there, under the gate.
+endpoint *glue_endpoint(const opal_proc_t *proc);
+
+// The network is open now: its address into glue_modex().
+void glue_note_address();
 // A process of another job was met, and only the network leads there: open this one's if it is
 // not, under the gate, and publish its address. False: there is no network; reported.
 bool glue_open_network();

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// How a process is reached. What a peer publishes is checked before use.
+#include "common_smartint_mca.h"
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+#include "opal/constants.h"
+#include "opal/mca/pmix/pmix.h"
+}
+
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+char process_key[] = "smartint.process";
+char late_key[] = "smartint.network";    // of the address of a network opened late
+constexpr unsigned late_wait_ms = 20000; // processes that connect are in the same call
+
+} // namespace
+
+int glue_publish() {
+    static bool published = false;
+    if (published) {
+        return OPAL_SUCCESS;
+    }
+    modex mine = glue_modex();
+    int rc = OPAL_SUCCESS;
+    OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, process_key, &mine, mine.published_bytes());
+    published = OPAL_SUCCESS == rc;
+    return rc;
+}
+
+// A process's modex entry into out; false: it has none (no smartint there) or a foreign one.
+bool glue_read(const opal_process_name_t &name, modex *out) {
+    std::uint8_t *data = nullptr;
+    std::size_t bytes = 0;
+    int rc = OPAL_SUCCESS;
+    opal_process_name_t who = name;
+    OPAL_MODEX_RECV_STRING(rc, process_key, &who, &data, &bytes);
+    if (OPAL_SUCCESS != rc || nullptr == data) {
+        return false;
+    }
+    const bool ok = out->read(data, bytes);
+    std::free(data);
+    return ok;
+}
+
+// The board of this node, made by the leader; mapped at the first look.
+void glue_join_board() {
+    static bool tried = false;
+    const modex &mine = glue_modex();
+    if (tried || engine::instance().board_segment().mapped() ||
+        mine.leader == OPAL_PROC_MY_NAME.vpid) {
+        return;
+    }
+    tried = true;
+    opal_process_name_t leader{};
+    leader.jobid = OPAL_PROC_MY_NAME.jobid;
+    leader.vpid = mine.leader;
+    modex m;
+    if (glue_read(leader, &m) && 0 != m.board.slots && m.node == mine.node &&
+        0 != engine::instance().open_board(m.board)) {
+        glue_end(); // the others take us for one who reads its ring
+    }
+}
+
+endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m) {
+    if (name.jobid != OPAL_PROC_MY_NAME.jobid || m.node != glue_modex().node ||
+        !engine::instance().board_segment().mapped()) {
+        return nullptr;
+    }
+    return engine::instance().add_shared(pack_name(name.jobid, name.vpid), m.slot);
+}
+
+endpoint *glue_reach_network(const opal_process_name_t &name, modex m) {
+    // Jobs inside one node open no network, until they meet another: both sides of a connect or
+    // spawn come here, each publishes its address before it asks for the other's.
+    if (name.jobid != OPAL_PROC_MY_NAME.jobid &&
+        (!glue_open_network() || (0 == m.address_bytes && !glue_late_address(name, &m)))) {
+        return nullptr;
+    }
+    modex leader; // of the peer's node: it knows the helper there
+    bool known = false;
+    if (name.jobid == OPAL_PROC_MY_NAME.jobid && m.node != glue_modex().node) {
+        opal_process_name_t lead = name;
+        lead.vpid = m.leader;
+        leader = m;
+        known = m.leader == name.vpid || (glue_read(lead, &leader) && leader.node == m.node);
+    }
+    const remote_node node{m.node, reinterpret_cast<const std::byte *>(leader.helper),
+                           leader.helper_bytes, leader.board.secret_hi, leader.board.secret_lo};
+    engine &e = engine::instance();
+    endpoint *ep = e.add_network(pack_name(name.jobid, name.vpid),
+                                 reinterpret_cast<const std::byte *>(m.address), m.address_bytes,
+                                 known ? &node : nullptr, m.slot);
+    if (nullptr != ep && name.jobid == OPAL_PROC_MY_NAME.jobid && m.node == glue_modex().node &&
+        e.board_segment().mapped() && m.slot < e.board_segment().slots()) {
+        ep->here = true; // shared_memory is 0, for messages: the board is there all the same
+        ep->slot = static_cast<std::uint16_t>(m.slot);
+    }
+    return ep;
+}
+
+endpoint *glue_endpoint(const opal_proc_t *proc) {
+    const opal_process_name_t name = proc->proc_name;
+    engine &e = engine::instance();
+    if (0 == opal_compare_proc(name, OPAL_PROC_MY_NAME)) {
+        return e.add_self();
+    }
+    if (endpoint *known = e.find_peer(pack_name(name.jobid, name.vpid)); nullptr != known) {
+        return known;
+    }
+    modex m;
+    if (proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
+        return nullptr;
+    }
+    endpoint *ep = 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
+    return nullptr != ep ? ep : glue_reach_network(name, m);
+}
+
+bool glue_open_network() {
+    engine &e = engine::instance();
+    if (e.net().is_open()) {
+        return true;
+    }
+    if (0 != e.open_network() || !e.net().is_open()) {
+        return false;
+    }
+    glue_note_address();
+    modex entry = glue_modex(); // as those who lead no node publish it: without board and helper
+    entry.helper_bytes = 0;
+    entry.board = segment_ticket{};
+    int rc = OPAL_SUCCESS;
+    OPAL_MODEX_SEND_STRING(rc, OPAL_PMIX_GLOBAL, late_key, &entry, entry.published_bytes());
+    if (OPAL_SUCCESS == rc) {
+        rc = opal_pmix.commit();
+    }
+    return OPAL_SUCCESS == rc;
+}
+
+bool glue_late_address(const opal_process_name_t &name, modex *out) {
+    for (unsigned waited = 0; waited < late_wait_ms; ++waited) {
+        opal_process_name_t who = name;
+        std::uint8_t *data = nullptr;
+        std::size_t bytes = 0;
+        int rc = OPAL_SUCCESS;
+        OPAL_MODEX_RECV_STRING(rc, late_key, &who, &data, &bytes);
+        if (OPAL_SUCCESS == rc && nullptr != data) {
+            const bool ok = out->read(data, bytes) && 0 != out->address_bytes;
+            std::free(data);
+            return ok;
+        }
+        usleep(1000);
+    }
+    return false;
+}
+
+std::size_t modex::published_bytes() const {
+    const bool leads = 0 != helper_bytes || 0 != board.slots;
+    return leads ? sizeof(modex) : offsetof(modex, address) + address_bytes;
+}
+
+bool modex::read(const void *data, std::size_t bytes) {
+    *this = modex{};
+    if (bytes < offsetof(modex, address) || bytes > sizeof(modex)) {
+        return false;
+    }
+    std::memcpy(this, data, bytes);
+    return format == version && address_bytes <= sizeof(address) &&
+           helper_bytes <= sizeof(helper) && bytes == published_bytes();
+}
+
+} // namespace smartint
