@@ -2,58 +2,13 @@
 // Description: epochs that return requests: several of one window in flight, in order, going on while ranks
 // compute without a call until what they wait for is in their memory. The library is taken from beside the
 // components. Argument "stock": another component serves the window, and the calls must say so.
-#include "check.h"
-
-#include <dlfcn.h>
+#include "mpix.h"
 
 enum { EPOCHS = 12, CELLS = 64 };
-
-static struct {
-    int (*ifence)(int, MPI_Win, MPI_Request *);
-    int (*istart)(MPI_Group, int, MPI_Win, MPI_Request *);
-    int (*icomplete)(MPI_Win, MPI_Request *);
-    int (*ipost)(MPI_Group, int, MPI_Win, MPI_Request *);
-    int (*iwait)(MPI_Win, MPI_Request *);
-    int (*ilock)(int, int, int, MPI_Win, MPI_Request *);
-    int (*iunlock)(int, MPI_Win, MPI_Request *);
-    int (*ilock_all)(int, MPI_Win, MPI_Request *);
-    int (*iunlock_all)(MPI_Win, MPI_Request *);
-    int (*iflush)(int, MPI_Win, MPI_Request *);
-} mpix;
 
 static MPI_Win win;
 static int64_t *memory;
 static int right, left;
-
-static void *symbol(void *library, const char *name)
-{
-    void *p = dlsym(library, name);
-    CHECK(NULL != p, "libmpix_smartint has no %s", name);
-    return p;
-}
-
-static void load(void)
-{
-    char path[4096];
-    Dl_info info;
-    void *engine = dlsym(RTLD_DEFAULT, "smartint_nonblocking");
-    CHECK(NULL != engine && 0 != dladdr(engine, &info), "the engine's library is not there");
-    snprintf(path, sizeof(path), "%s", info.dli_fname);
-    strcpy(strrchr(path, '/') + 1, "libmpix_smartint.so");
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CHECK(NULL != library, "%s", dlerror());
-#define TAKE(call) *(void **) &mpix.call = symbol(library, "MPIX_Win_" #call)
-    TAKE(ifence);
-    TAKE(istart);
-    TAKE(icomplete);
-    TAKE(ipost);
-    TAKE(iwait);
-    TAKE(ilock);
-    TAKE(iunlock);
-    TAKE(ilock_all);
-    TAKE(iunlock_all);
-    TAKE(iflush);
-}
 
 static void clear(void)
 {
@@ -195,7 +150,7 @@ int main(int argc, char **argv)
     for (int k = 0; k < EPOCHS; ++k) {
         values[k] = k + 100;
     }
-    load();
+    load_mpix();
     MPI(MPI_Win_allocate(CELLS * sizeof(*memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     if (argc > 1 && 0 == strcmp(argv[1], "stock")) {
         MPI_Request r;
