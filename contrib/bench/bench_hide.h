@@ -40,6 +40,11 @@ public:
     // Data of this repetition; not timed.
     virtual void prepare(std::uint64_t repetition) = 0;
     virtual void post(std::vector<MPI_Request> &requests) = 0;
+    // What ends it.
+    virtual void finish(std::vector<MPI_Request> &requests)
+    {
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    }
     // Once it is complete; not timed. How many messages were wrong.
     virtual std::uint64_t wrong() = 0;
     // Whether what this rank receives seems to be in its buffer (progression).
@@ -200,7 +205,7 @@ private:
         if (way.here && !way.before) {
             busy();
         }
-        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+        c.finish(requests_);
         s.elapsed = now_us() - begin;
         s.there = s.there < 0 ? s.elapsed : s.there;
         s.late = late ? 1 : 0;

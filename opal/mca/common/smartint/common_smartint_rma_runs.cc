@@ -162,36 +162,104 @@ std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64
     return taken;
 }
 
+rma_run rma_cursor::strip(std::uint64_t most) const {
+    const rma_run &run = layout_->runs()[run_];
+    const piece p = look(most);
+    if (0 != in_ || p.bytes < run.length) {
+        return {p.offset, p.bytes, 0, 1};
+    }
+    return {p.offset, run.length, run.stride, std::min(run.count - piece_, most / run.length)};
+}
+
+void rma_cursor::pass(const rma_run &strip, std::uint64_t count) {
+    if (0 != in_ || strip.length < layout_->runs()[run_].length) {
+        advance(strip.length);
+        return;
+    }
+    done_ += count * strip.length;
+    piece_ += count;
+    step();
+}
+
+namespace {
+
+template <std::size_t Length>
+void copy_small(std::byte *to, std::int64_t to_stride, const std::byte *from,
+                std::int64_t from_stride, std::uint64_t count) {
+    for (; count > 0; --count, to += to_stride, from += from_stride) {
+        std::byte kept[Length]; // in a register: both may overlap
+        std::memcpy(kept, from, Length);
+        std::memcpy(to, kept, Length);
+    }
+}
+
+// memmove: a put may name its own process, and overlap.
+void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from,
+                 std::int64_t from_stride, std::uint64_t length, std::uint64_t count) {
+    switch (length) {
+    case 4:
+        return copy_small<4>(to, to_stride, from, from_stride, count);
+    case 8:
+        return copy_small<8>(to, to_stride, from, from_stride, count);
+    case 16:
+        return copy_small<16>(to, to_stride, from, from_stride, count);
+    default:
+        for (; count > 0; --count, to += to_stride, from += from_stride) {
+            std::memmove(to, from, length);
+        }
+    }
+}
+
+} // namespace
+
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
     while (bytes > 0) {
-        const auto p = from.look(bytes);
-        std::memcpy(to, base + p.offset, p.bytes);
-        from.advance(p.bytes);
-        to += p.bytes;
-        bytes -= p.bytes;
+        const rma_run s = from.strip(bytes);
+        copy_pieces(to, static_cast<std::int64_t>(s.length), base + s.offset, s.stride, s.length,
+                    s.count);
+        from.pass(s, s.count);
+        to += s.bytes();
+        bytes -= s.bytes();
     }
 }
 
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
     while (bytes > 0) {
-        const auto p = to.look(bytes);
-        std::memcpy(base + p.offset, from, p.bytes);
-        to.advance(p.bytes);
-        from += p.bytes;
-        bytes -= p.bytes;
+        const rma_run s = to.strip(bytes);
+        copy_pieces(base + s.offset, s.stride, from, static_cast<std::int64_t>(s.length), s.length,
+                    s.count);
+        to.pass(s, s.count);
+        from += s.bytes();
+        bytes -= s.bytes();
     }
 }
 
-// memmove: a put may name its own process, and overlap.
 void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
               std::uint64_t bytes) {
     while (bytes > 0) {
-        const auto t = to.look(bytes);
-        const auto f = from.look(t.bytes);
-        std::memmove(to_base + t.offset, from_base + f.offset, f.bytes);
-        to.advance(f.bytes);
-        from.advance(f.bytes);
-        bytes -= f.bytes;
+        const rma_run t = to.strip(bytes);
+        const rma_run f = from.strip(bytes);
+        std::byte *const there = to_base + t.offset;
+        const std::byte *const here = from_base + f.offset;
+        if (t.length == f.length) {
+            const std::uint64_t n = std::min(t.count, f.count);
+            copy_pieces(there, t.stride, here, f.stride, t.length, n);
+            to.pass(t, n);
+            from.pass(f, n);
+            bytes -= n * t.length;
+        } else if (t.length > f.length) { // several of one side's pieces in one of the other's
+            const std::uint64_t n = std::min(f.count, t.length / f.length);
+            copy_pieces(there, static_cast<std::int64_t>(f.length), here, f.stride, f.length, n);
+            to.advance(n * f.length);
+            from.pass(f, n);
+            bytes -= n * f.length;
+        } else {
+            const std::uint64_t n = std::min(t.count, f.length / t.length);
+            copy_pieces(there, t.stride, here, static_cast<std::int64_t>(t.length), t.length, n);
+            to.pass(t, n);
+            from.advance(n * t.length);
+            bytes -= n * t.length;
+        }
     }
 }
 

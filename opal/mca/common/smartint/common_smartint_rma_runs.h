@@ -73,6 +73,9 @@ public:
     };
     piece look(std::uint64_t most) const;
     void advance(std::uint64_t bytes); // within the piece looked at
+    // Whole pieces of one run, as many as `most` bytes hold, or one part of a piece; and past `count` of them.
+    rma_run strip(std::uint64_t most) const;
+    void pass(const rma_run &strip, std::uint64_t count);
     // Runs that cover what follows, for a message: at most `most` bytes in at most `entries` runs
     // and one more, of which there must be enough for one unit; a multiple of `unit`. Advances. How many bytes.
     std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit,
