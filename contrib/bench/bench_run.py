@@ -24,6 +24,17 @@ class System:
     def smartint(self):
         return "smartint" in self.mca
 
+    def windows(self, setting):
+        """What it takes for one-sided communication beside `mca`."""
+        if self.mpi != "openmpi":
+            return []
+        if self.smartint():
+            return ["--mca", "osc", "smartint"]
+        if self.key == "ucx":
+            return ["--mca", "osc", "ucx"]
+        # stock Open MPI 4.1 makes no window between nodes without RDMA, unless pt2pt is named
+        return ["--mca", "osc", "pt2pt"] if setting.rate else []
+
 
 SYSTEMS = [
     System("ob1", "ob1", [("pml", "ob1")]),
@@ -172,14 +183,14 @@ class Runner:
             return [*words, "--map-by", "core", "--bind-to", "core"]
         return [*words, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 
-    def run(self, setting, system, words, estimate, ranks=2, program=None):
-        """Runs the benchmark once; returns its figures, or None if it failed (and notes why)."""
+    def run(self, setting, system, words, estimate, ranks=2, program=None, more=()):
+        """Runs the benchmark once, with `more` for mpirun; returns its figures, or None if it failed (and notes why)."""
         self.number += 1
         path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
         self.last = path
         limit = 30 + 5 * estimate
         stats = ["--mca", "smartint_stats_file", f"{path[:-4]}.stats.%r"] if self.stats and system.smartint() else []
-        command = [*self.launch(setting, system, ranks, limit, stats), self.programs[program or self.program, system.mpi], *words, "--csv", path]
+        command = [*self.launch(setting, system, ranks, limit, [*stats, *more]), self.programs[program or self.program, system.mpi], *words, "--csv", path]
         if self.options.prio:
             command.append("--prio")
         self.child = subprocess.Popen(command, env=self.cluster_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

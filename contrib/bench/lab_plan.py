@@ -27,6 +27,7 @@ class Experiment:
         self.slow_words = more.get("slow_words")
         self.seconds = more.get("seconds", 4.0)
         self.intra_words = more.get("intra_words", "")
+        self.onesided = more.get("onesided", False)
         self.figure = more.get("figure", "")  # the documents' figures that it repeats
 
     def words_for(self, setting, quick):
@@ -119,6 +120,20 @@ EXPERIMENTS = [
         quick="--sizes 16K --reps 5 --warmup 0", settings=("net",), ranks=4, reference=True, seconds=5,
         systems="ob1,ob1-thread,ucx,none,helper", figure="SI 4.12, 4.13",
         headline=[("t_total_min", c) for c in ("ibcast", "iscatterv", "igatherv", "ialltoall")]),
+    Experiment(
+        "epochs", "epochs", "One-sided epochs: fence, start and complete, exclusive lock; origin or target computes",
+        "--sizes 64K,256K,1M --time 0.4 --reps 12", slow_words="--sizes 64K,256K",
+        quick="--sizes 16K --reps 5 --warmup 1", reference=True, seconds=8, systems=WITHOUT_BASELINES, onesided=True,
+        figure="SI 5.6 to 5.13",
+        headline=[(figure, f"{k}_{op}{who}") for k in ("fence", "start", "lock") for op in ("put", "get")
+                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
+    Experiment(
+        "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
+        "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,
+        onesided=True, figure="AR 1, 2",
+        headline=[(f"passive_{how}_med", op) for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock")
+                  for how in ("idle", "computing")]
+        + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),
     Experiment(
         "skew", "skew", "MPI_Gather and MPI_Reduce whose root is late", "--sizes 64K,256K --ratio 0,2,8 --reps 7",
         quick="--sizes 16K --ratio 0,2 --reps 3", seconds=2, systems=WITHOUT_BASELINES, figure="CH 11",

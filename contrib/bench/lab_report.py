@@ -59,7 +59,7 @@ class Report:
 
     # ---- where smartint is behind
 
-    HIGHER = ("availability", "overlap", "bandwidth")
+    HIGHER = ("availability", "overlap", "bandwidth", "rma_bandwidth")
 
     def behind(self):
         """(experiment, setting, figure, mode, size, ours, peer's key, peer's value, ratio), worst first."""
@@ -219,6 +219,30 @@ class Report:
             yield charts.bars(f"overlap, {charts.size_name(size)} per rank, {where}", "overlap",
                               {k[1:].replace("reduce_scatter", "red_scat"): v for k, v in groups.items()}, self.systems,
                               TITLES, -0.5, 1.05, 1)
+        elif e.key == "epochs":
+            for who in ("origin", "target"):
+                modes = [m for m in self.r.modes(e.key, setting, "t_total_min") if m.endswith(who)]
+                if not modes:
+                    continue
+                size = self.r.sizes(e.key, setting, "t_total_min", modes[0])[-1]
+                groups = {}
+                for mode in modes:
+                    for system in self.systems:
+                        total = self.r.get(e.key, setting, system, "t_total_min", mode, size)
+                        t_syn = self.r.get(e.key, setting, system, "t_syn", mode, size)
+                        if total and t_syn:
+                            groups.setdefault(mode[:-7].replace("_", " "), {})[system] = total.middle / t_syn.middle
+                yield charts.bars(f"epoch of {charts.size_name(size)}, the {who} computes, {where}", "of the ideal",
+                                  groups, self.systems, TITLES, 0, None, 1)
+        elif e.key == "passive":
+            for how, words in (("idle", "waits in MPI"), ("computing", "computes")):
+                groups = {}
+                for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock"):
+                    for system in self.systems:
+                        v = self.r.get(e.key, setting, system, f"passive_{how}_med", op, 8)
+                        if v:
+                            groups.setdefault(op.replace("_", " "), {})[system] = min(v.middle, 400)
+                yield charts.bars(f"8 bytes, the target {words}, {where}", "us (400: or more)", groups, self.systems, TITLES)
         elif e.program in ("stencil", "fft", "cannon", "adi"):
             groups = {}
             for form in ("in_turn", "hidden"):
