@@ -5,7 +5,7 @@
 # Fuzzing of everything that comes from outside a process (libFuzzer, with the address and undefined behaviour
 # sanitizers). A target passes if it ran for its time without a finding, beginning with the seeds in seeds/.
 #
-#   test_fuzz.sh [TARGET...]     wire, board, relay, modex; all, two at a time, without a name
+#   test_fuzz.sh [TARGET...]     wire, rma, board, relay, modex; all, two at a time, without a name
 #
 # Environment: SMARTINT_FUZZ_SECONDS  of each target, 60
 #              SMARTINT_FUZZ_KEEP     directory where the corpus is kept and taken up again
@@ -22,7 +22,7 @@ compiler=${CLANGXX:-$(command -v clang++-14 || command -v clang++)}
 out=$build/fuzz
 logs=${SMARTINT_LOGS:-$out/logs}
 kept=${SMARTINT_FUZZ_KEEP:-}
-targets=${*:-wire board relay modex}
+targets=${*:-wire rma board relay modex}
 engine=$top/opal/mca/common/smartint
 daemon=$top/opal/tools/smartintd
 
@@ -55,13 +55,13 @@ vpath %.cc $engine $daemon $here
 END
     echo -n "PARTS ="
     for file in "$engine"/common_smartint_*.cc "$daemon"/smartintd_*.cc; do
-        case $file in *_mca.cc | *_network*.cc) continue ;; esac
+        case $file in *_mca*.cc | *_network*.cc) continue ;; esac
         file=${file##*/}
         echo -n " ${file%.cc}.o"
     done
     echo
     echo "BELOW = fuzz_network.o fuzz_kernel.o"
-    for target in wire board relay; do
+    for target in wire rma board relay; do
         more=fuzz_engine.o
         [ $target != relay ] || more=
         echo "fuzz_$target: fuzz_$target.o $more \$(PARTS) \$(BELOW)"

@@ -177,6 +177,11 @@ void rma::settle_state(rma_peer *p) {
 }
 
 unsigned rma::progress(bool by_thread) {
+    while (!losing_.empty()) {
+        endpoint *ep = losing_.back();
+        losing_.pop_back();
+        lost(ep);
+    }
     by_thread_ = by_thread;
     more_ = false;
     budget_ = by_thread ? e_.params_.copy_bytes : UINT64_MAX;
@@ -246,6 +251,10 @@ void rma::disarm(int *index) {
 
 // All that waits for this process ends with an error, and so does what needs all of the window.
 unsigned rma::lost(endpoint *ep) {
+    if (sending_) { // found out by a message that was to go to it
+        losing_.push_back(ep);
+        return 1;
+    }
     unsigned ended = 0;
     for (auto &[id, w] : windows_) {
         rma_peer *p = peer_of(w.get(), ep);

@@ -266,11 +266,11 @@ public:
 
     // ---- from the engine
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
-    bool active() const { return !active_.empty(); }
+    bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
     bool more() const { return more_; } // the interrupt thread left something for its next pass
     void finish();                      // application thread: hooks().rma_done
-    unsigned lost(endpoint *ep);        // how many items and waits it ended
+    unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
 private:
     enum class step { done, blocked, full, again };
@@ -356,6 +356,8 @@ private:
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;
+    bool sending_ = false; // a message: what a loss would end is in use
+    std::vector<endpoint *> losing_; // meanwhile
     int serving_ = not_armed; // the request on the board for what only this process can do
     bool by_thread_ = false;
     bool more_ = false;

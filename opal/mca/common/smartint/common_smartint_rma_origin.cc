@@ -349,7 +349,11 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
         data = joined_.data();
         bytes += static_cast<std::uint32_t>(all);
     }
-    switch (e_.active_message(ep, wire::rma, header, header_bytes, data, bytes)) {
+    sending_ = true;
+    const engine::am_result result =
+        e_.active_message(ep, wire::rma, header, header_bytes, data, bytes);
+    sending_ = false;
+    switch (result) {
     case engine::am_result::sent:
         ++ep->rma_out;
         e_.bytes_moved_ += bytes;
@@ -379,7 +383,9 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
         return;
     }
     h.sequence = ++p->ep->rma_out;
+    sending_ = true;
     e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
+    sending_ = false;
     const bool any = rma_epoch_kind::fence == notice;
     e_.post_notice(p->ep, make_rma_key(notice, p->window->id, any ? 0 : e_.me_.name),
                    static_cast<std::uint32_t>(e_.me_.name) | rma_source, h.sequence);

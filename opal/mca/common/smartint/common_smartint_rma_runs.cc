@@ -186,10 +186,10 @@ namespace {
 template <std::size_t Length>
 void copy_small(std::byte *to, std::int64_t to_stride, const std::byte *from,
                 std::int64_t from_stride, std::uint64_t count) {
-    for (; count > 0; --count, to += to_stride, from += from_stride) {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
         std::byte kept[Length]; // in a register: both may overlap
-        std::memcpy(kept, from, Length);
-        std::memcpy(to, kept, Length);
+        std::memcpy(kept, from + i * from_stride, Length);
+        std::memcpy(to + i * to_stride, kept, Length);
     }
 }
 
@@ -204,8 +204,8 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from,
     case 16:
         return copy_small<16>(to, to_stride, from, from_stride, count);
     default:
-        for (; count > 0; --count, to += to_stride, from += from_stride) {
-            std::memmove(to, from, length);
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+            std::memmove(to + i * to_stride, from + i * from_stride, length);
         }
     }
 }

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: 2026 The smartint authors
+#
+# Windows while helpers and ranks are killed or stopped and hints are lost or made up: what was put, got and
+# accumulated is right, or the job ends; nothing stays behind.
+. "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
+
+S=(-np 4 --mca pml smartint --mca osc smartint)
+program rma_random
+
+hit_later() {      # hit_later SECONDS SIGNAL NAME: the first process of that name, once it is there
+    until_true 20 there_is "$3" || { complain "there was no $3"; return; }
+    sleep "$1"
+    VICTIM=$(pids "$3" | head -n 1)
+    kill "-$2" "$VICTIM" 2>/dev/null || complain "$3 had ended before it was hit"
+}
+
+# ---- hints: a word about who is to be woken, never about what is right
+
+for how in "drop 100" "drop 50" "garbage 100"; do
+    set -- $how
+    for kind in "create -" "allocate multiple" "dynamic -"; do
+        read -r flavor threads <<<"$kind"
+        run_job "windows-notices-$1-$2-$flavor" 60 "${S[@]}" --mca smartint_window_shared $(($2 / 100)) \
+            --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 21 40 "$flavor" busy ${threads#-}
+        expect_ok
+        expect_silence
+        verdict
+    done
+done
+
+# ---- helpers
+
+for signal in KILL STOP; do
+    begin_job "windows-helper-$signal" 90 "${S[@]}" "$PROGRAM" 22 600 create busy
+    hit_later 0.4 $signal smartintd
+    end_job
+    [ $signal = KILL ] || kill -CONT "$VICTIM" 2>/dev/null
+    expect_ok
+    verdict
+done
+begin_job windows-helper-killed-network 120 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+    "$PROGRAM" 23 300 create busy
+hit_later 0.6 KILL smartintd
+end_job
+expect_ok
+verdict
+
+# ---- ranks: whoever waits for a lock, a fence or an answer of the dead one does not wait for ever
+
+for flavor in create allocate; do
+    begin_job "windows-rank-killed-$flavor" 90 "${S[@]}" "$PROGRAM" 24 100000 "$flavor" busy
+    hit_later 0.8 KILL rma_random
+    end_job
+    expect_end
+    verdict
+done
+begin_job windows-rank-killed-network 90 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+    "$PROGRAM" 25 100000 create busy
+hit_later 0.8 KILL rma_random
+end_job
+expect_end
+verdict
+
+# A rank that stands still for a while, perhaps with a lock, holds others up and nothing else.
+begin_job windows-rank-stopped 90 "${S[@]}" "$PROGRAM" 26 600 allocate busy
+hit_later 0.4 STOP rma_random
+sleep 1.5
+kill -CONT "$VICTIM"
+end_job
+expect_ok
+verdict
+fault_done
