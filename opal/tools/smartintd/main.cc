@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "common_smartint_helper_client.h"
+#include "common_smartint_schedule.h"
 #include "smartintd_core.h"
 
 int main(int argc, char **argv) {
@@ -37,6 +38,7 @@ int main(int argc, char **argv) {
     }
     close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
+    smartint::ask_for_short_turns(o.turn_us);
     smartint::daemon::core helper(o);
     if (!helper.start(smartint::helper_board_fd)) {
         std::fprintf(stderr, "smartintd: %s\n", helper.why().c_str());

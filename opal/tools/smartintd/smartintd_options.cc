@@ -45,6 +45,8 @@ bool parse_options(int argc, char **argv, options *out, std::string *problem) {
             ok = !text.empty() && text[0] >= '0' && text[0] <= '9' && 0 == *end;
         } else if (value_of(argv[i], "--poll-us", &text)) {
             ok = number(text, 1000000, &out->poll_us);
+        } else if (value_of(argv[i], "--turn-us", &text)) {
+            ok = number(text, 100000, &out->turn_us);
         } else if (value_of(argv[i], "--wake", &text)) {
             ok = parse_wake(text, &out->wake);
         } else if (value_of(argv[i], "--launcher", &text)) {

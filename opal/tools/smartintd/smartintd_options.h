@@ -11,6 +11,7 @@ namespace smartint::daemon {
 
 struct options {
     unsigned index = 0;           // which of the node's helpers this is
+    std::uint32_t turn_us = 0;    // turns to ask the scheduler for, 0: none
     std::uint32_t poll_us = 200;  // polling after the last event, on a core of its own
     std::string cores;            // processing units it may be bound to; empty: find one
     std::string transport = "tcp";

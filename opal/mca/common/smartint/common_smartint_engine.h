@@ -205,6 +205,7 @@ public:
     // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)
     struct thread_view {
         bool network = false; // transfers that need the network drained
+        bool awaited = false; // a short exchange is under way
         bool matched = false; // a request is matched and its message is not here yet
         bool copies = false;  // direct copies are open
         bool listens = false; // something is under way, and the strategy sleeps on the transport
@@ -442,6 +443,7 @@ private:
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
     unsigned queued_ = 0;    // counted messages that wait for room in a transport
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
+    unsigned awaited_ = 0;   // one-sided exchanges of little data: their next message is wanted at once
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;

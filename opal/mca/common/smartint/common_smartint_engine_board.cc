@@ -249,7 +249,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
-    const bool transfers = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_ ||
+    const bool transfers = 0 != in_flight_ || 0 != awaited_ || 0 != own_copies_ || 0 != queued_ ||
                            (strategy_->listens() && network_.is_open());
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();

@@ -64,7 +64,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
         events += poll_ring();
     }
     if (network_.is_open() &&
-        (by_thread || 0 != in_flight_ || ++network_tick_ >= network_every)) {
+        (by_thread || 0 != in_flight_ || 0 != awaited_ || ++network_tick_ >= network_every)) {
         const unsigned n = network_.progress();
         events += n;
         for (void *connection : network_.take_lost()) {
@@ -214,6 +214,7 @@ engine::thread_view engine::look() {
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
     v.more = rma_ && rma_->more();
+    v.awaited = 0 != awaited_;
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;
 }

@@ -11,6 +11,11 @@
 #include "common_smartint_engine.h"
 
 namespace smartint {
+namespace {
+
+constexpr std::uint64_t bulk_from = 131072; // bytes: looked for at the pace they come
+
+} // namespace
 
 rma::rma(engine &e) : e_(e), pid_(static_cast<std::uint32_t>(getpid())) {}
 
@@ -77,9 +82,7 @@ void rma::destroy(rma_window *w) {
         if (p) {
             disarm(&p->armed);
             std::erase(active_, p.get());
-            if (p->flying) {
-                --e_.in_flight_;
-            }
+            fly(p.get(), rma_peer::flight::none);
         }
     }
     disarm(&w->armed);
@@ -162,17 +165,28 @@ void rma::activate(rma_peer *p) {
 }
 
 // A transfer under way keeps the interrupt thread at the transport, and the application's leave
-// rings it.
+// rings it: of much data by the clock, of little by the transport's events.
 void rma::settle_state(rma_peer *p) {
-    const bool flying = p->stuck || p->gets_done != p->gets_begun || !p->replies.empty() ||
-                        0 != p->incoming;
-    if (flying != p->flying) {
-        p->flying = flying;
-        if (flying) {
-            ++e_.in_flight_;
-        } else {
-            --e_.in_flight_;
-        }
+    using flight = rma_peer::flight;
+    flight now = flight::none;
+    if (p->stuck || !p->replies.empty() || p->incoming >= bulk_from ||
+        p->fetching + p->getting >= bulk_from) {
+        now = flight::bulk;
+    } else if (p->gets_done != p->gets_begun || 0 != p->incoming) {
+        now = flight::brisk;
+    }
+    fly(p, now);
+}
+
+void rma::fly(rma_peer *p, rma_peer::flight now) {
+    const auto count = [&](rma_peer::flight f, unsigned by) {
+        e_.in_flight_ += rma_peer::flight::bulk == f ? by : 0;
+        e_.awaited_ += rma_peer::flight::brisk == f ? by : 0;
+    };
+    if (now != p->flying) {
+        count(p->flying, -1U);
+        count(now, 1);
+        p->flying = now;
     }
 }
 
@@ -279,6 +293,7 @@ unsigned rma::lost(endpoint *ep) {
         p->replies.clear();
         p->stuck = false;
         p->incoming = 0;
+        p->fetching = p->getting = 0;
         p->gets_done = p->gets_begun;
         disarm(&p->armed);
         for (rma_item *i : all) {

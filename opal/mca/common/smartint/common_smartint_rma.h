@@ -130,6 +130,7 @@ struct rma_peer {
     std::uint64_t gets_begun = 0;
     std::uint64_t gets_done = 0;
     std::uint64_t fetching = 0; // bytes of fetches asked for and not here
+    std::uint64_t getting = 0;  // and of gets
     std::deque<rma_item *> acks; // flush and unlock items whose ack is to come
     std::deque<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
     int armed = not_armed; // request on the board for what the head waits for
@@ -143,7 +144,8 @@ struct rma_peer {
     bool wants_wake = false;     // its post said so
 
     bool listed = false;  // in the list of peers with something to do
-    bool flying = false;  // counted as a transfer under way
+    enum class flight : std::uint8_t { none, brisk, bulk };
+    flight flying = flight::none; // counted by the engine as under way
 };
 
 struct rma_region {
@@ -277,7 +279,8 @@ private:
 
     // rma.cc
     void activate(rma_peer *p);
-    void settle_state(rma_peer *p); // after changes: listed, flying
+    void settle_state(rma_peer *p); // after changes: flying
+    void fly(rma_peer *p, rma_peer::flight now);
     void end(rma_item *i, rma_error error = rma_error::none);
     void part_done(rma_sync *sync, rma_error error);
     void note_error(rma_window *w, rma_error error);

@@ -110,7 +110,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
         e_.refuse();
         return;
     }
-    const bool fetches = rma_item::what::fetch == i->kind;
+    std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
     if (wire::rma_no_operand == h.flags) {
         // Nothing of it comes; what it asked for after this is refused in the same way.
         note_error(p->window, rma_error::range);
@@ -120,14 +120,14 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
             i->result_at.advance(piece.bytes);
             left -= piece.bytes;
         }
-        p->fetching -= fetches ? std::min(p->fetching, missing) : 0;
+        expected -= std::min(expected, missing);
     } else {
         if (h.at != i->result_at.done() || bytes > i->result_at.left()) {
             e_.refuse();
             return;
         }
         rma_scatter(i->result, i->result_at, data, bytes);
-        p->fetching -= fetches ? std::min<std::uint64_t>(p->fetching, bytes) : 0;
+        expected -= std::min<std::uint64_t>(expected, bytes);
     }
     if (0 == i->result_at.left() && i->waiting) {
         gets_.remove(i->id);

@@ -284,6 +284,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
             i->target_at = before;
             return s;
         }
+        p->getting += h.more;
     }
     wake_target(p);
     take_head(p);

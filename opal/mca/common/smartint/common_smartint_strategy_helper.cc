@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "common_smartint_schedule.h"
+
 namespace smartint {
 namespace {
 
@@ -22,6 +24,7 @@ constexpr std::uint64_t bytes_per_look = 65536;
 } // namespace
 
 void helper_strategy::run(interrupt_thread &t) {
+    ask_for_short_turns(t.the_engine().settings().turn_us);
     t.the_engine().note_parked(true);
     while (!t.stop_requested()) {
         const auto causes = t.sleep();
@@ -93,7 +96,8 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         }
         // A transport that tells by events must be made to, and refuses while there are some.
         const bool more = !view.copies && on_descriptor(view, events) && !e.net().arm();
-        const bool idle = !view.matched && !view.network && !view.copies && !view.listens;
+        const bool idle = !view.matched && !view.network && !view.copies && !view.listens &&
+                          !view.awaited;
         if (idle) {
             e.note_parked(true); // before the gate opens: whoever leaves later rings
         }
@@ -118,15 +122,16 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     sleep_how(t, view, events);
 }
 
-// Will sleep_how() have the thread sleep on the transport's descriptor?
+// Will sleep_how() have the thread sleep on the transport's descriptor? While much data is under way the
+// clock is kinder to the application, while it flows; what is waited for alone comes when it comes.
 bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned events) const {
     if (view.transport < 0) {
         return false;
     }
-    if (view.matched || view.network) {
+    if (view.network && !view.awaited) {
         return 0 == events && (view.matched || quiet_ > 0);
     }
-    return view.listens;
+    return view.matched || view.awaited || view.listens;
 }
 
 void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view,
@@ -135,15 +140,17 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
     const std::uint64_t moved = view.moved - moved_before_;
     moved_before_ = view.moved;
     const bool watch = on_descriptor(view, events);
-    if (!view.matched && !view.network) {
+    if (!view.matched && !view.network && !view.awaited) {
         waited_us_ = 0;
         quiet_ = 0;
         t.set_timer(0);
     } else if (0 != events) {
         quiet_ = 0;
         waited_us_ = 0;
-        adapt(moved, e.settings().pace_us);
-        t.set_timer(pace_us_);
+        if (view.network) {
+            adapt(moved, e.settings().pace_us);
+        }
+        t.set_timer(view.network || !watch ? pace_us_ : quiet_us);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
