@@ -293,7 +293,7 @@ unsigned rma::lost(endpoint *ep) {
         p->replies.clear();
         p->stuck = false;
         p->incoming = 0;
-        p->fetching = p->getting = 0;
+        p->fetching = p->getting = p->fetched = 0;
         p->gets_done = p->gets_begun;
         disarm(&p->armed);
         for (rma_item *i : all) {

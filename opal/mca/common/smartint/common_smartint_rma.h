@@ -137,6 +137,7 @@ struct rma_peer {
 
     // as target
     std::deque<rma_reply> replies;
+    std::uint64_t fetched = 0;  // bytes of fetches that are kept in replies
     std::uint64_t incoming = 0; // bytes announced of an operation that is arriving
     rma_hold holds = rma_hold::none;
     std::uint32_t completes = 0; // that ended no exposure yet

@@ -12,7 +12,6 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_runs = 64;              // of one message
-constexpr std::uint64_t most_fetching = 262144; // bytes a target may have to keep for an origin
 constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
 
 } // namespace
@@ -210,11 +209,11 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         ++p->gets_begun;
     }
     while (0 != i->target_at.left()) {
-        if (fetches && p->fetching >= most_fetching) {
+        if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
             return step::blocked; // data that arrives goes on
         }
         const std::uint64_t room = std::min<std::uint64_t>(
-            p->ep->max_payload - (most_runs + 1) * sizeof(rma_run), fetches ? most_fetching / 4 : ~0ULL);
+            p->ep->max_payload - (most_runs + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
         const rma_cursor target_before = i->target_at;
         const rma_cursor origin_before = i->origin_at;
         runs_.clear();

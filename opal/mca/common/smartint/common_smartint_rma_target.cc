@@ -14,6 +14,8 @@
 namespace smartint {
 namespace {
 
+constexpr std::uint64_t pass_bytes = 4194304; // of one get's data that are sent in a pass
+
 // The runs of a message as a layout, relative to the first.
 rma_layout layout_of(const std::vector<rma_run> &runs, std::byte **base) {
     rma_layout l;
@@ -103,6 +105,13 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         e_.refuse();
         return;
     }
+    if (kind::fetch == h.kind) { // an origin keeps to that
+        if (total > wire::rma_fetch_bytes || p->fetched + total > wire::rma_fetching_bytes) {
+            e_.refuse();
+            return;
+        }
+        p->fetched += total;
+    }
     const alone here(*w->words, pid_);
     if (kind::fetch == h.kind) {
         rma_reply &r = p->replies.emplace_back();
@@ -168,8 +177,14 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
         return transmit(p, h, {}, nullptr, 0);
     }
     const std::uint64_t total = r.kept.empty() ? r.layout.bytes() : r.kept.size();
+    std::uint64_t room = pass_bytes;
     while (r.sent < total) {
-        const std::uint64_t most = std::min<std::uint64_t>(p->ep->max_payload, total - r.sent);
+        if (0 == room) { // others wait, too
+            more_ = true;
+            return step::again;
+        }
+        const std::uint64_t most =
+            std::min<std::uint64_t>({p->ep->max_payload, total - r.sent, room});
         const std::byte *data = nullptr;
         std::uint64_t bytes = most;
         const rma_cursor before = r.cursor;
@@ -193,7 +208,9 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
             return s;
         }
         r.sent += bytes;
+        room -= bytes;
     }
+    p->fetched -= std::min<std::uint64_t>(p->fetched, r.kept.size());
     return step::done;
 }
 

@@ -42,6 +42,10 @@ enum rma_flags : std::uint8_t {
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
 };
 
+// What fetches of one origin may have a target keep until it is sent: in one message, and under way.
+inline constexpr std::uint64_t rma_fetch_bytes = 65536;
+inline constexpr std::uint64_t rma_fetching_bytes = 262144;
+
 struct rma_head {
     std::uint64_t name; // sender, job << 32 | process
     std::uint32_t window;
