@@ -384,7 +384,13 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
     }
     h.sequence = ++p->ep->rma_out;
     sending_ = true;
-    e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
+    if (e_.in_network_ && route::network == p->ep->way) {
+        // Not from inside the transport: where many processes die at once a message may find a connection
+        // broken whose event stands behind the one at hand, and UCX's tcp does not survive that.
+        e_.queue_message(p->ep, wire::rma, &h, sizeof(h), nullptr, 0, nullptr, nullptr);
+    } else {
+        e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
+    }
     sending_ = false;
     const bool any = rma_epoch_kind::fence == notice;
     e_.post_notice(p->ep, make_rma_key(notice, p->window->id, any ? 0 : e_.me_.name),
