@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common_smartint_rma_lock.h"
+#include "harness.h"
 
 namespace smartint {
 namespace {
@@ -90,16 +91,17 @@ struct owner {
 TEST(window_lock, whoever_waits_in_the_queue_gets_it_and_nobody_is_there_beside_an_exclusive_one) {
     constexpr unsigned rounds = 50000;
     owner o;
+    test::steps steps; // all begin together
     std::atomic<unsigned> ready{0};
     std::uint64_t plain = 0; // written by exclusive holders alone
     std::atomic<unsigned> readers{0};
     std::atomic<unsigned> wrong{0};
     std::atomic<std::uint64_t> written{0};
     const auto work = [&](unsigned me) {
-        ++ready;
-        while (ready < workers) {
-            std::this_thread::yield();
+        if (workers == ++ready) {
+            steps.reach(1);
         }
+        steps.await(1);
         for (unsigned i = 0; i < rounds; ++i) {
             const bool exclusive = 0 == (i + me) % 3;
             if (!take_lock(o.words, exclusive, false)) {

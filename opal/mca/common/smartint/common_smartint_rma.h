@@ -165,7 +165,7 @@ struct rma_member {
 
 struct rma_fence {
     std::uint64_t number = 0; // 1-based
-    rma_sync flushed;         // this process's operations of the epoch that ends
+    std::unique_ptr<rma_sync> flushed; // this process's operations of the epoch that ends
     unsigned round = 0;       // of the barrier: those that are through
     bool sent = false;        // this round's message
     rma_sync *sync = nullptr;
@@ -197,6 +197,7 @@ struct rma_window {
     bool broken = false; // a member is lost: nothing that needs all can end well
 
     std::deque<rma_fence> fences;
+    std::vector<std::unique_ptr<rma_sync>> left_over; // of fences that a loss ended: flushes point there
     std::uint64_t fences_begun = 0;
     std::uint64_t fences_done = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits

@@ -13,6 +13,7 @@ namespace smartint {
 void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     rma_fence &f = w->fences.emplace_back();
     f.sync = sync;
+    f.flushed = std::make_unique<rma_sync>();
     if (nullptr != sync) {
         ++sync->pending;
     }
@@ -23,7 +24,7 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
              p->gets_done != p->gets_begun)) {
             rma_item *i = make(rma_item::what::flush);
             i->for_fence = true;
-            i->sync = &f.flushed;
+            i->sync = f.flushed.get();
             push(p.get(), i);
         }
     }
@@ -36,7 +37,7 @@ void rma::drive_fences(rma_window *w) {
     bool any = false;
     while (!w->fences.empty()) {
         rma_fence &f = w->fences.front();
-        if (!f.flushed.done() && !w->broken) {
+        if (!f.flushed->done() && !w->broken) {
             break;
         }
         bool through = true;
@@ -59,6 +60,9 @@ void rma::drive_fences(rma_window *w) {
         w->rounds_in.erase(f.number);
         ++w->fences_done;
         part_done(f.sync, w->broken ? rma_error::lost : rma_error::none);
+        if (!f.flushed->done()) {
+            w->left_over.push_back(std::move(f.flushed));
+        }
         w->fences.pop_front();
         any = true;
     }
