@@ -205,7 +205,7 @@ struct request {
     module *owner; // an epoch's: takes the window's error along
     bool freed;    // MPI_Request_free while under way
 };
-request *new_request(module *owner = nullptr); // its sync has one part until begun() is called
+request *new_request(ompi_win_t *win, module *owner = nullptr); // its sync has one part until begun() is called
 void begun(request *r);
 void request_done(void *user, rma_error error); // from the engine
 

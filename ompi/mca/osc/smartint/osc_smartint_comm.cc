@@ -73,7 +73,7 @@ int submit(module &m, int target, rma_item *i, ompi_request_t **wanted) {
     rma &r = engine::instance().one_sided();
     request *q = nullptr;
     if (nullptr != wanted) {
-        q = new_request();
+        q = new_request(m.win);
         if (nullptr == q) {
             delete i;
             return MPI_ERR_NO_MEM;

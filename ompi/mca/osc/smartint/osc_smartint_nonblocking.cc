@@ -17,7 +17,7 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
     }
     module &m = of(win);
     const inside here;
-    request *r = new_request(&m);
+    request *r = new_request(m.win, &m);
     if (nullptr == r) {
         return MPI_ERR_NO_MEM;
     }

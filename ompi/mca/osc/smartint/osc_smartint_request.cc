@@ -43,13 +43,14 @@ void construct(request *r) {
 
 static OBJ_CLASS_INSTANCE(request, ompi_request_t, construct, nullptr);
 
-request *new_request(module *owner) {
+request *new_request(ompi_win_t *win, module *owner) {
     request *r = OBJ_NEW(request);
     if (nullptr == r) {
         return nullptr;
     }
     OMPI_REQUEST_INIT(&r->super, false);
     r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_mpi_object.win = win; // whose error handler is called
     r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
     r->super.req_status.MPI_TAG = MPI_ANY_TAG;
     r->super.req_status._ucount = 0;
