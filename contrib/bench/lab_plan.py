@@ -130,7 +130,7 @@ EXPERIMENTS = [
     Experiment(
         "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
         "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,
-        onesided=True, figure="AR 1, 2",
+        onesided=True, figure="SI 5.1(c)",
         headline=[(f"passive_{how}_med", op) for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock")
                   for how in ("idle", "computing")]
         + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),

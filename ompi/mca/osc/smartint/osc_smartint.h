@@ -7,7 +7,6 @@
 
 #include <smartint/ompi_glue.h>
 
-#include <unordered_map>
 #include <vector>
 
 extern "C" {
@@ -36,32 +35,40 @@ struct shared_memory {
     void release();
 };
 
-// Values of our own type: of containers of plain types alone every function would be exported.
-struct epoch_mark {
-    bool unchecked = false; // MPI_MODE_NOCHECK
-};
-using rank_set = std::unordered_map<int, epoch_mark>;
-
-// The targets this process has locked: a byte for each member, as every operation asks.
-class lock_marks {
+// Targets of a window: a byte for each member, as every operation asks.
+class target_set {
 public:
     void resize(int members) { marks_.resize(static_cast<std::size_t>(members)); }
     bool empty() const { return 0 == count_; }
     bool contains(int target) const { return 0 != at(target); }
     bool unchecked(int target) const { return 2 == at(target); }
-    void insert(int target, bool unchecked) {
+    // False: it was there.
+    bool insert(int target, bool unchecked = false) {
+        if (contains(target)) {
+            return false;
+        }
         marks_[static_cast<std::size_t>(target)] = unchecked ? 2 : 1;
         ++count_;
+        return true;
     }
     void erase(int target) {
         marks_[static_cast<std::size_t>(target)] = 0;
         --count_;
     }
+    // Takes all out, each of them to f.
+    template <class F> void take(F f) {
+        for (int i = 0; count_ > 0; ++i) {
+            if (contains(i)) {
+                erase(i);
+                f(i);
+            }
+        }
+    }
 
 private:
     std::uint8_t at(int target) const { return marks_[static_cast<std::size_t>(target)]; }
 
-    std::vector<std::uint8_t> marks_; // 0: not, 1: locked, 2: with MPI_MODE_NOCHECK
+    std::vector<std::uint8_t> marks_; // 0: not, 1: it is, 2: with MPI_MODE_NOCHECK
     int count_ = 0;
 };
 
@@ -81,12 +88,12 @@ struct module {
     bool fence_open = false; // operations are allowed since the last fence
     bool fence_used = false; // and there were some
     bool started = false;
-    rank_set access; // started: the group
+    target_set access; // started: the group
     std::uint32_t exposures = 0;    // posted and not waited for
-    lock_marks locks;
+    target_set locks;
     bool all_locked = false;
     bool all_unchecked = false;          // lock_all with MPI_MODE_NOCHECK
-    rank_set all_taken;     // targets whose lock lock_all has asked for
+    target_set all_taken;     // whose lock lock_all has asked for
     unsigned short_calls = 0; // that had nothing to wait for, since the last that looked at the network
 
     int rank() const { return window->rank; }

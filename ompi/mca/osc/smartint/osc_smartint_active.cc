@@ -56,10 +56,9 @@ int begin_start(module &m, ompi_group_t *group, int assert) {
     }
     m.fence_open = false;
     m.started = true;
-    m.access.clear();
     rma &r = engine::instance().one_sided();
     for (const int rank : ranks) {
-        m.access[rank] = {};
+        m.access.insert(rank);
         if (0 == (assert & MPI_MODE_NOCHECK)) {
             r.await_post(r.peer(m.window, rank));
         }
@@ -72,11 +71,8 @@ int begin_complete(module &m, rma_sync *sync) {
         return MPI_ERR_RMA_SYNC;
     }
     rma &r = engine::instance().one_sided();
-    for (const auto &[rank, mark] : m.access) {
-        r.complete(r.peer(m.window, rank), sync);
-    }
+    m.access.take([&](int rank) { r.complete(r.peer(m.window, rank), sync); });
     m.started = false;
-    m.access.clear();
     return MPI_SUCCESS;
 }
 

@@ -29,7 +29,7 @@ int open_towards(module &m, int target) {
         return m.access.contains(target) ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     }
     if (m.all_locked) {
-        if (!m.all_unchecked && m.all_taken.try_emplace(target).second) {
+        if (!m.all_unchecked && m.all_taken.insert(target)) {
             rma &r = engine::instance().one_sided();
             r.lock(r.peer(m.window, target), false, nullptr);
         }

@@ -8,7 +8,6 @@
 
 extern "C" {
 #include "ompi/runtime/mpiruntime.h"
-#include "opal/util/output.h"
 }
 
 namespace smartint::osc {
@@ -16,9 +15,9 @@ namespace {
 
 unsigned priority = 200; // above sm and rdma: it only stands where the user named us
 
-bool ready = false;   // offered to windows
+bool ready = false;      // offered to windows
 bool progresses = false; // the first window has been made
-bool started = false; // the engine runs for the sake of windows: the user named another pml
+bool started = false;    // the engine runs for the sake of windows: the user named another pml
 
 // Open MPI polls what is registered here in every wait of its own.
 int progress() noexcept { return engine::instance().progress(); }
@@ -28,15 +27,6 @@ int progress() noexcept { return engine::instance().progress(); }
 bool start_alone() {
     if (OPAL_SUCCESS != glue_start(ompi_mpi_thread_multiple) || OPAL_SUCCESS != glue_publish()) {
         return false;
-    }
-    engine_hooks &hooks = engine::instance().hooks();
-    if (nullptr == hooks.fatal) {
-        hooks.fatal = [](const char *what) {
-            if (0 != *what) { // else it was told
-                opal_output(0, "smartint: %s", what);
-            }
-            glue_end();
-        };
     }
     started = true;
     return true;

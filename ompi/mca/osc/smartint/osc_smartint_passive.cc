@@ -22,6 +22,28 @@ template <class F> void each_peer(module &m, F f) {
     }
 }
 
+void flush_one(rma_peer *p, rma_sync *sync) {
+    if (rma::quiet(p)) {
+        std::atomic_thread_fence(std::memory_order_seq_cst); // loads behind it are not from before
+    } else {
+        one_sided().flush(p, sync);
+    }
+}
+
+// A lock's call: its wait, and no error of operations before it.
+template <class F> int lock_and_wait(module &m, F begin) {
+    rma_sync sync;
+    {
+        const inside here;
+        const int error = begin(m, &sync);
+        if (MPI_SUCCESS != error || sync.done()) {
+            return error;
+        }
+    }
+    wait_until([&] { return sync.done(); });
+    return MPI_SUCCESS;
+}
+
 } // namespace
 
 int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits) {
@@ -61,11 +83,10 @@ int begin_lock_all(module &m, int assert, rma_sync *sync) {
     m.fence_open = false;
     m.all_locked = true;
     m.all_unchecked = 0 != (assert & MPI_MODE_NOCHECK);
-    m.all_taken.clear();
     // The others are asked at the first operation to each.
     for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
         if (i == m.rank() || m.shared()) {
-            m.all_taken[i] = {};
+            m.all_taken.insert(i);
             one_sided().lock(one_sided().peer(m.window, i), false, sync);
         }
     }
@@ -77,13 +98,15 @@ int begin_unlock_all(module &m, rma_sync *sync) {
         return MPI_ERR_RMA_SYNC;
     }
     if (m.all_unchecked) {
-        each_peer(m, [&](rma_peer *p) { one_sided().flush(p, sync); });
+        each_peer(m, [&](rma_peer *p) { flush_one(p, sync); });
     }
-    for (const auto &[target, mark] : m.all_taken) {
-        one_sided().unlock(one_sided().peer(m.window, target), sync);
-    }
+    m.all_taken.take([&](int target) {
+        rma_peer *p = one_sided().peer(m.window, target);
+        if (!one_sided().try_drop(p)) {
+            one_sided().unlock(p, sync);
+        }
+    });
     m.all_locked = false;
-    m.all_taken.clear();
     return MPI_SUCCESS;
 }
 
@@ -91,29 +114,16 @@ int begin_flush(module &m, int target, rma_sync *sync) {
     if (!m.all_locked && !m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
-    rma_peer *p = one_sided().peer(m.window, target);
-    if (rma::quiet(p)) {
-        std::atomic_thread_fence(std::memory_order_seq_cst); // loads behind it are not from before
-    } else {
-        one_sided().flush(p, sync);
-    }
+    flush_one(one_sided().peer(m.window, target), sync);
     return MPI_SUCCESS;
 }
 
 extern "C" {
 
 int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        const int error = begin_lock(m, type, target, assert, &sync, false);
-        if (MPI_SUCCESS != error || sync.done()) {
-            return error;
-        }
-    }
-    wait_until([&] { return sync.done(); });
-    return MPI_SUCCESS;
+    return lock_and_wait(of(win), [&](module &m, rma_sync *s) {
+        return begin_lock(m, type, target, assert, s, false);
+    });
 }
 
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
@@ -121,17 +131,8 @@ int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
-    module &m = of(win);
-    rma_sync sync;
-    {
-        const inside here;
-        const int error = begin_lock_all(m, assert, &sync);
-        if (MPI_SUCCESS != error || sync.done()) {
-            return error;
-        }
-    }
-    wait_until([&] { return sync.done(); });
-    return MPI_SUCCESS;
+    return lock_and_wait(of(win),
+                         [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
 }
 
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept {
@@ -169,7 +170,7 @@ int osc_smartint_flush_all(ompi_win_t *win) noexcept {
         if (!m.passive()) {
             return MPI_ERR_RMA_SYNC;
         }
-        each_peer(m, [&](rma_peer *p) { one_sided().flush(p, s); });
+        each_peer(m, [&](rma_peer *p) { flush_one(p, s); });
         return MPI_SUCCESS;
     });
 }

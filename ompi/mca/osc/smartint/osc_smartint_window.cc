@@ -225,7 +225,9 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
     mine.start_time = process_start_time(mine.pid);
     mine.bytes = size;
     mine.unit = disp_unit;
-    m.locks.resize(static_cast<int>(processes));
+    for (target_set *set : {&m.access, &m.locks, &m.all_taken}) {
+        set->resize(static_cast<int>(processes));
+    }
     std::vector<announcement> all(processes);
     mine.shares = static_cast<std::int32_t>(engine::instance().settings().window_shared);
     plan where;

@@ -80,14 +80,6 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     started = true;
     engine_hooks &hooks = engine::instance().hooks();
     hooks.active_message = on_message;
-    if (nullptr == hooks.fatal) { // the pml's ends the job by Open MPI's own means
-        hooks.fatal = [](const char *what) {
-            if (0 != *what) { // else it was told
-                opal_output(0, "smartint: %s", what);
-            }
-            glue_end();
-        };
-    }
     mca_btl_smartint_component.btl_progress = btl_smartint_progress;
     fill_modules();
     auto **list =

@@ -331,6 +331,7 @@ private:
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
     void answer(recv_op *op, wire::mode how);
+    std::uint32_t pid_of(endpoint *ep);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
     // Take an entry of our slot for both sides to work on, from offset `from`.

@@ -36,15 +36,20 @@ engine::copy_view engine::view_of(copy_job *job) const {
             job->length, job->pid,  step,      job->write,      sender};
 }
 
-void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
-                        std::uint64_t length, bool write) {
+// Of a process on this node; it may have attached after its endpoint was made.
+std::uint32_t engine::pid_of(endpoint *ep) {
     if (0 == ep->pid) {
         ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
     }
+    return ep->pid;
+}
+
+void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
+                        std::uint64_t length, bool write) {
     job.remote = remote;
     job.local = local;
     job.length = length;
-    job.pid = ep->pid;
+    job.pid = pid_of(ep);
     job.write = write;
     job.waiter_only = nullptr != job.receive ? job.receive->blocking : job.send->blocking;
     job.entry = -1;

@@ -221,13 +221,10 @@ engine::thread_view engine::look() {
 
 int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
                         bool write) {
-    if (0 == ep->pid) {
-        ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
-    }
     copy_view v;
     v.local = static_cast<std::byte *>(local);
     v.remote = remote;
-    v.pid = ep->pid;
+    v.pid = pid_of(ep);
     v.write = write;
     return move_bytes(v, 0, bytes);
 }

@@ -366,6 +366,14 @@ int glue_start(bool enable_threads) {
     }
     glue_note_address();
     e.hooks().chores = look_after_helpers;
+    if (nullptr == e.hooks().fatal) { // the pml's ends the job by Open MPI's own means
+        e.hooks().fatal = [](const char *what) {
+            if (0 != *what) { // else it was told
+                opal_output(0, "smartint: %s", what);
+            }
+            glue_end();
+        };
+    }
     s.started = true;
     flush_reports();
     return OPAL_SUCCESS;

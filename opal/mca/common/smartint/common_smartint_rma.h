@@ -231,9 +231,10 @@ public:
     rma_peer *peer(rma_window *w, int rank);
 
     // ---- operations: the item becomes the engine's
-    static rma_item *make(rma_item::what kind) {
+    static rma_item *make(rma_item::what kind, rma_sync *sync = nullptr) {
         auto *i = new rma_item;
         i->kind = kind;
+        i->sync = sync;
         return i;
     }
     void submit(rma_peer *p, rma_item *op);
@@ -257,11 +258,11 @@ public:
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
     bool try_take(rma_peer *p, bool exclusive);
     bool try_drop(rma_peer *p);
-    // Nothing of this process is under way there: a flush has nothing to wait for.
-    static bool quiet(const rma_peer *p) {
-        return nullptr == p->head && !p->unacked && p->acks.empty() &&
-               p->gets_done == p->gets_begun;
+    // All that was sent there is done; and nothing stands in the queue either: a flush has nothing to wait for.
+    static bool settled(const rma_peer *p) {
+        return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun;
     }
+    static bool quiet(const rma_peer *p) { return nullptr == p->head && settled(p); }
     void flush(rma_peer *p, rma_sync *sync);
     void flush_local(rma_peer *p, rma_sync *sync);
     rma_error take_error(rma_window *w);
@@ -272,7 +273,7 @@ public:
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
-    bool more() const { return more_; } // the interrupt thread left something for its next pass
+    bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                      // application thread: hooks().rma_done
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
@@ -317,7 +318,6 @@ private:
     step copy_between_processes(rma_peer *p, rma_item *i);
     bool at_hand(rma_peer *p);
     static std::byte *address_of(const rma_peer *p, std::uint64_t target);
-    std::uint32_t pid_of(endpoint *ep);
     step refused_by_kernel(rma_peer *p, const char *call);
     step combine_direct(rma_peer *p, rma_item *i);
     const std::byte *operand_of(rma_item *i, std::uint64_t bytes);

@@ -71,13 +71,6 @@ std::byte *rma::address_of(const rma_peer *p, std::uint64_t target) {
     return route::self == p->ep->way ? reinterpret_cast<std::byte *>(target) : nullptr;
 }
 
-std::uint32_t rma::pid_of(endpoint *ep) {
-    if (0 == ep->pid) {
-        ep->pid = e_.segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
-    }
-    return ep->pid;
-}
-
 // Not permitted between these two: once told, everything goes by message.
 rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
     p->ep->direct = false;
@@ -154,7 +147,7 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
     const bool get = rma_item::what::get == i->kind;
     rma_cursor &mine = get ? i->result_at : i->origin_at;
     const auto base = reinterpret_cast<std::uint64_t>(get ? i->result : i->origin);
-    const auto pid = static_cast<pid_t>(pid_of(p->ep));
+    const auto pid = static_cast<pid_t>(e_.pid_of(p->ep));
     iovec local[most_pieces];
     iovec remote[most_pieces];
     while (0 != i->target_at.left()) {
@@ -256,7 +249,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
 // the memory is not there.
 rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t *bytes) {
     const std::uint64_t unit = rma_type_bytes(i->type);
-    const auto pid = static_cast<pid_t>(pid_of(p->ep));
+    const auto pid = static_cast<pid_t>(e_.pid_of(p->ep));
     iovec remote[most_pieces];
     std::size_t remotes = 0;
     std::uint64_t n = list_pieces(i->target, i->target_at, *bytes, remote, &remotes);

@@ -19,12 +19,9 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     }
     f.number = w->fences_begun + 1;
     for (auto &p : w->peers) {
-        if (flushes && p &&
-            (nullptr != p->head || p->unacked || !p->acks.empty() ||
-             p->gets_done != p->gets_begun)) {
-            rma_item *i = make(rma_item::what::flush);
+        if (flushes && p && !quiet(p.get())) {
+            rma_item *i = make(rma_item::what::flush, f.flushed.get());
             i->for_fence = true;
-            i->sync = f.flushed.get();
             push(p.get(), i);
         }
     }
@@ -167,24 +164,12 @@ bool rma::test(rma_window *w) {
 
 void rma::await_post(rma_peer *p) { push(p, make(rma_item::what::await_post)); }
 
-void rma::complete(rma_peer *p, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::complete);
-    i->sync = sync;
-    push(p, i);
-}
+void rma::complete(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::complete, sync)); }
 
 // ---- flushes
 
-void rma::flush(rma_peer *p, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::flush);
-    i->sync = sync;
-    push(p, i);
-}
+void rma::flush(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::flush, sync)); }
 
-void rma::flush_local(rma_peer *p, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::local);
-    i->sync = sync;
-    push(p, i);
-}
+void rma::flush_local(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::local, sync)); }
 
 } // namespace smartint

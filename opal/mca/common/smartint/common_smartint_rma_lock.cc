@@ -43,17 +43,12 @@ void alone::wait(std::uint32_t pid) {
 }
 
 void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::lock);
+    rma_item *i = make(rma_item::what::lock, sync);
     i->exclusive = exclusive;
-    i->sync = sync;
     push(p, i);
 }
 
-void rma::unlock(rma_peer *p, rma_sync *sync) {
-    rma_item *i = make(rma_item::what::unlock);
-    i->sync = sync;
-    push(p, i);
-}
+void rma::unlock(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::unlock, sync)); }
 
 // ---- as origin
 

@@ -130,15 +130,14 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
     case what::unlock:
     case what::flush:
         if (const bool mine = rma_hold::none != p->held; what::flush == i->kind || mine) {
-            const bool still = !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun;
             if (what::unlock == i->kind) {
                 i->exclusive = rma_hold::exclusive == p->held;
             }
-            if (still && what::unlock == i->kind) {
-                p->held = rma_hold::none;
-                let_go(p, i->exclusive);
-            }
-            if (still) {
+            if (settled(p)) {
+                if (what::unlock == i->kind) {
+                    p->held = rma_hold::none;
+                    let_go(p, i->exclusive);
+                }
                 break;
             }
             if (const step s = send_mark(p, wire::rma_kind::flush); step::done != s) {
