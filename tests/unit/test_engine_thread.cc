@@ -501,6 +501,13 @@ TEST_F(computing, several_application_threads_share_the_engine) {
     const auto side = [&](std::uint32_t me) {
         params p = parameters();
         p.directory = d.path();
+        // Operations outlive the engine, as those of a free list do: its thread may look at one that is done.
+        std::vector<std::deque<test_recv>> all_receives;
+        std::vector<std::deque<test_send>> all_sends;
+        for (int t = 0; t < threads; ++t) {
+            all_receives.emplace_back(rounds);
+            all_sends.emplace_back(rounds);
+        }
         engine e;
         set_hooks(e);
         ASSERT_EQ(0, e.start(p, {name_of(me), me, true}, false));
@@ -523,9 +530,8 @@ TEST_F(computing, several_application_threads_share_the_engine) {
         for (int t = 0; t < threads; ++t) {
             all.emplace_back([&, t] {
                 generator g(static_cast<std::uint64_t>(t));
-                // as the pml's requests: the memory stays, whoever still has a view of it
-                std::deque<test_recv> receives(rounds);
-                std::deque<test_send> sends(rounds);
+                auto &receives = all_receives[static_cast<std::size_t>(t)];
+                auto &sends = all_sends[static_cast<std::size_t>(t)];
                 for (int i = 0; i < rounds; ++i) {
                     const std::uint64_t bytes = g.below(3) ? g.below(9000) : g.below(300000);
                     const auto seed = static_cast<std::uint64_t>(i * 10 + t);
