@@ -7,6 +7,7 @@
 
 #include <smartint/ompi_glue.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -42,8 +43,9 @@ struct communicator_data {
 endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank); // nullptr: no way to it
 endpoint *find_endpoint(ompi_communicator_t *comm, int rank);    // says so
 inline endpoint *known_endpoint(ompi_communicator_t *comm, int rank) { // nullptr: not met yet
-    return reinterpret_cast<communicator_data *>(comm->c_pml_comm)
-        ->peers[static_cast<std::size_t>(rank)];
+    auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
+    // Outside the gate: acquire, so that the endpoint is seen as it was made (pairs with look_up_endpoint).
+    return std::atomic_ref(data->peers[static_cast<std::size_t>(rank)]).load(std::memory_order_acquire);
 }
 inline endpoint *peer_endpoint(ompi_communicator_t *comm, int rank) {
     endpoint *ep = known_endpoint(comm, rank);
@@ -114,6 +116,9 @@ template <class B, class F> inline void block(B begin, F done) {
     e.begin_wait();
     e.enter();
     begin(e);
+    if (done()) {
+        e.finish_operations(); // of the other side, where that is this process too
+    }
     e.leave();
     spin_until(done);
     e.end_wait();

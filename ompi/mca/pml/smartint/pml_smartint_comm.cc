@@ -58,7 +58,8 @@ endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
     endpoint *ep = endpoint_of(proc);
     if (nullptr != ep) {
         auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
-        data->peers[static_cast<std::size_t>(rank)] = ep;
+        // pairs with known_endpoint, outside the gate
+        std::atomic_ref(data->peers[static_cast<std::size_t>(rank)]).store(ep, std::memory_order_release);
     }
     e.leave();
     return ep;

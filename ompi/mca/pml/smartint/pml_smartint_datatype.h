@@ -37,8 +37,8 @@ public:
     void unpack(std::uint64_t at, const void *from, std::uint64_t bytes);
 
 private:
+    bool ready_ = false; // beside the request's own fields: all that most messages look at
     opal_convertor_t convertor_;
-    bool ready_ = false;
 };
 
 } // namespace smartint::pml

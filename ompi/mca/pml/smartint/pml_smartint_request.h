@@ -9,10 +9,9 @@
 
 namespace smartint::pml {
 
+// What every message touches stands together: of a window of 64 requests each line counts.
 struct send_request {
     ompi_request_t super;
-    send_op op;
-    layout_convertor convertor;
     const void *buf;
     std::size_t count;
     ompi_datatype_t *datatype;
@@ -20,15 +19,15 @@ struct send_request {
     int dst;
     int tag;
     mca_pml_base_send_mode_t mode;
-    void *bsend_buffer; // of the internal request that carries a buffered send
     bool active;        // the engine has it
     bool freed;         // MPI_Request_free while active
+    void *bsend_buffer; // of the internal request that carries a buffered send
+    send_op op;
+    layout_convertor convertor;
 };
 
 struct receive_request {
     ompi_request_t super;
-    recv_op op;
-    layout_convertor convertor;
     void *buf;
     std::size_t count;
     ompi_datatype_t *datatype;
@@ -37,6 +36,8 @@ struct receive_request {
     int tag;
     bool active;
     bool freed;
+    recv_op op;
+    layout_convertor convertor;
 };
 
 void make_request_lists();

@@ -200,7 +200,11 @@ public:
     int progress();                 // application thread; number of events
     // Under the gate. copies: move direct copies too, to their end (the application only).
     unsigned pass(bool by_thread, bool copies = true);
-    void finish_operations();       // application thread: deliver completions
+    void finish_operations() { // application thread: deliver completions
+        if (nullptr != done_receives_ || nullptr != done_sends_ || rma_ || !sent_calls_.empty()) {
+            deliver_completions();
+        }
+    }
 
     // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)
     struct thread_view {
@@ -208,6 +212,7 @@ public:
         bool awaited = false; // a short exchange is under way
         bool matched = false; // a request is matched and its message is not here yet
         bool copies = false;  // direct copies are open
+        bool expects = false; // many whole messages are to come from the network
         bool listens = false; // something is under way, and the strategy sleeps on the transport
         int transport = -1;   // its descriptor; -1: none to sleep on
         bool more = false;    // pass once more, when the gate has been open
@@ -240,6 +245,8 @@ private:
         return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1)
                                                           : gate_.depth();
     }
+
+    void deliver_completions();
 
     // board and leaving
     bool application_waits() const {
@@ -364,6 +371,8 @@ private:
     void deactivate(send_op *op);
     unsigned fail_peer_operations(endpoint *ep); // how many
     static void fail_posted(recv_op *op);
+    void expect(recv_op *op);
+    void expect_no_more(recv_op *op);
     void finished_copy(copy_job *job);
     unsigned collect_finished_copies();
     unsigned pump_sends();
@@ -444,6 +453,8 @@ private:
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
     unsigned queued_ = 0;    // counted messages that wait for room in a transport
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
+    std::uint64_t expected_ = 0; // bytes of whole messages that posted receives may get by the network
+    bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
     unsigned awaited_ = 0;   // one-sided exchanges of little data: their next message is wanted at once
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
@@ -461,7 +472,15 @@ private:
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
-    unsigned reads_ = 0;             // of them, those this rank moves alone
+    // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins
+    // reads it outside. relaxed: it makes a hint for others.
+    std::atomic<unsigned> reads_{0};
+    unsigned reads() const { return reads_.load(std::memory_order_relaxed); }
+    void count_reads(const copy_job *job, int by) {
+        if (nullptr != job->receive && job->entry < 0) {
+            reads_.store(reads() + static_cast<unsigned>(by), std::memory_order_relaxed);
+        }
+    }
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
     // what the interrupt thread may work on outside the gate, set by look()

@@ -217,8 +217,8 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
 // Waiting means time for a copy of somebody else's: not where this rank has its own to read.
 void engine::publish_inside() {
     if (board_.attached()) {
-        board_.set_progress(application_waits() && 0 == reads_ ? layout::rank_waiting
-                                                                : layout::rank_inside);
+        board_.set_progress(application_waits() && 0 == reads() ? layout::rank_waiting
+                                                                 : layout::rank_inside);
     }
 }
 
@@ -249,7 +249,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
-    const bool transfers = 0 != in_flight_ || 0 != awaited_ || 0 != own_copies_ || 0 != queued_ ||
+    const bool transfers = 0 != in_flight_ || 0 != awaited_ || 0 != own_copies_ || 0 != queued_ || expects_ ||
                            (strategy_->listens() && network_.is_open());
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();

@@ -108,9 +108,9 @@ bool engine::hand_over(copy_job &job) {
                                               std::memory_order_acq_rel)) {
         return false;
     }
+    count_reads(&job, -1); // while it has no entry
     share_copy(job, at);
     own_copies_ -= job.waiter_only ? 0 : 1;
-    --reads_;
     job.waiter_only = true;
     stats_.add(stat::pushes_requested);
     answer(job.receive, wire::mode::copy_into);
@@ -140,7 +140,7 @@ void engine::list(copy_job *job) {
     }
     job->listed = true;
     own_copies_ += job->waiter_only ? 0 : 1;
-    reads_ += nullptr != job->receive && job->entry < 0 ? 1 : 0;
+    count_reads(job, 1);
 }
 
 int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes) {
@@ -258,7 +258,7 @@ void engine::unlist(copy_job *job) {
             }
             job->listed = false;
             own_copies_ -= job->waiter_only ? 0 : 1;
-            reads_ -= nullptr != job->receive && job->entry < 0 ? 1 : 0;
+            count_reads(job, -1);
             break;
         }
     }

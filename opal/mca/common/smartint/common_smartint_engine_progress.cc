@@ -14,6 +14,7 @@ constexpr unsigned ring_batch = 32;    // records of one pass
 constexpr unsigned network_every = 16; // passes between looks at a quiet network: a look is a
                                        // system call (110 ns), a pass without it a few ns
 constexpr unsigned chores_every = 1024;
+constexpr std::uint64_t thread_look = 524288; // bytes after which the thread gives the application a turn
 
 } // namespace
 
@@ -65,8 +66,15 @@ unsigned engine::pass(bool by_thread, bool copies) {
     }
     if (network_.is_open() &&
         (by_thread || 0 != in_flight_ || 0 != awaited_ || ++network_tick_ >= network_every)) {
-        const unsigned n = network_.progress();
+        unsigned n = network_.progress();
         events += n;
+        if (by_thread) {
+            // A socket gives one message's worth per call; the thread takes what has come since its last look.
+            const std::uint64_t before = bytes_moved_;
+            for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look; events += more) {
+                more = network_.progress();
+            }
+        }
         for (void *connection : network_.take_lost()) {
             lost_connection(connection);
         }
@@ -76,8 +84,8 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
-    const bool reads = 0 != reads_ && copies && !by_thread;
-    if (reads) {
+    const bool reading = 0 != reads() && copies && !by_thread;
+    if (reading) {
         publish_inside();
     }
     if (nullptr != copies_ && copies && !by_thread) {
@@ -86,7 +94,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (nullptr != finished_.load(std::memory_order_relaxed)) {
         events += collect_finished_copies();
     }
-    if (reads && 0 == reads_) {
+    if (reading && 0 == reads()) {
         publish_inside();
     }
     if (nullptr != active_head_) {
@@ -164,7 +172,7 @@ void engine::take_message(const std::byte *message, std::uint32_t bytes) {
 }
 
 // Completions to the components. Each may start new operations or come back into progress().
-void engine::finish_operations() {
+void engine::deliver_completions() {
     while (nullptr != done_receives_) {
         recv_op *op = done_receives_;
         done_receives_ = op->done_link;
@@ -213,8 +221,8 @@ engine::thread_view engine::look() {
         }
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
-    v.more = rma_ && rma_->more();
     v.awaited = 0 != awaited_;
+    v.expects = expects_;
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;
 }

@@ -11,6 +11,9 @@
 namespace smartint {
 namespace {
 
+constexpr std::uint64_t expect_piece = 4096;  // a receive that may be one of many
+constexpr std::uint64_t expect_from = 262144; // bytes: about what sockets hold on the way at first
+
 // A header out of a message, or false when the message is too short for it.
 template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes, T *out) {
     if (bytes < sizeof(T)) {
@@ -52,6 +55,9 @@ void engine::receive(recv_op *op) {
         return;
     }
     matcher_.post(op);
+    if (!op->blocking && op->capacity >= expect_piece && network_.is_open()) {
+        expect(op);
+    }
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).
     if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer
@@ -63,6 +69,34 @@ void engine::receive(recv_op *op) {
                                     any_tag == op->tag),
                         &op->board_index);
         }
+    }
+}
+
+// Whole messages announce nothing, so no request can wake the thread for them. That is right for one: the transport's
+// buffers take it in while the application computes. Of many they take in the first, and their senders wait. While
+// more than that is expected the thread sleeps at the transport.
+void engine::expect(recv_op *op) {
+    if (op->capacity > arming_floor(op->peer) || (nullptr != op->peer && route::network != op->peer->way) ||
+        !can_arm()) {
+        return;
+    }
+    op->expected = static_cast<std::uint32_t>(op->capacity); // at most network_eager_limit
+    expected_ += op->expected;
+    if (!expects_ && expected_ >= expect_from) {
+        expects_ = true;
+        hold();
+    }
+}
+
+void engine::expect_no_more(recv_op *op) {
+    if (0 == op->expected) {
+        return;
+    }
+    expected_ -= op->expected;
+    op->expected = 0;
+    if (expects_ && 0 == expected_) {
+        expects_ = false;
+        --outstanding_;
     }
 }
 
@@ -104,6 +138,7 @@ bool engine::cancel_receive(recv_op *op) {
         return false;
     }
     untrack(op);
+    expect_no_more(op);
     op->state = op_state::idle;
     return true;
 }
@@ -175,6 +210,7 @@ void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes
             return;
         }
         k = {m.context, m.source, m.tag};
+        bytes_moved_ += nullptr == from ? bytes : 0; // by the network
     }
     recv_op *op = matcher_.arrive(k);
     if (nullptr == op) {
@@ -318,6 +354,7 @@ void engine::complete(recv_op *op) {
         network_.release(&op->key);
     }
     untrack(op);
+    expect_no_more(op);
     const bool blocking = op->blocking;
     op->state.finish(); // a blocking operation is its caller's from here on
     if (blocking) {

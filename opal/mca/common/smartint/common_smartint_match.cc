@@ -76,9 +76,15 @@ std::uint64_t matcher::hash(const match_key &k) {
     return h ^ (h >> 32);
 }
 
-match_queue *matcher::lookup(const table &t, const match_key &k) {
+inline match_queue *matcher::lookup(table &t, const match_key &k) {
+    match_queue *q = t.recent;
+    return nullptr != q && q->key == k ? q : search(t, k);
+}
+
+match_queue *matcher::search(table &t, const match_key &k) {
     for (match_queue *q = t.buckets[hash(k) & (t.buckets.size() - 1)]; nullptr != q; q = q->next) {
         if (q->key == k) {
+            t.recent = q;
             return q;
         }
     }
@@ -114,6 +120,7 @@ match_queue *matcher::obtain(table &t, const match_key &k) {
 // Empty queues go back to the free list; the table doubles if the rest fill more than half.
 void matcher::sweep(table &t) {
     std::vector<match_queue *> live;
+    t.recent = nullptr;
     for (match_queue *&bucket : t.buckets) {
         while (nullptr != bucket) {
             match_queue *q = bucket;
@@ -240,9 +247,6 @@ void matcher::keep(unexpected *u) {
 // First use of a wildcard of this kind: enter the messages kept so far, in order of arrival.
 void matcher::index_kind(unsigned kind) {
     indexed_[kind] = true;
-    if (0 == unexpected_count_) {
-        return;
-    }
     std::vector<unexpected *> all;
     all.reserve(unexpected_count_);
     for (match_queue *q : unexpected_.buckets) {
@@ -264,13 +268,10 @@ void matcher::index_kind(unsigned kind) {
     }
 }
 
-unexpected *matcher::find(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+unexpected *matcher::find_among(std::uint32_t context, std::int32_t source, std::int32_t tag) {
     const unsigned kind = kind_of(source, tag);
     if (!indexed_[kind]) {
         index_kind(kind);
-    }
-    if (0 == unexpected_count_) {
-        return nullptr;
     }
     match_queue *q = lookup(unexpected_, {context, source, tag});
     return nullptr == q || is_empty(q->head) ? nullptr : message_of(q->head.next);

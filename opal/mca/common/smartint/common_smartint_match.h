@@ -73,7 +73,9 @@ public:
     void release(unexpected *u);
     void keep(unexpected *u);
     // The oldest message a receive (source, tag may be wild) would get. Left in place.
-    unexpected *find(std::uint32_t context, std::int32_t source, std::int32_t tag);
+    unexpected *find(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+        return 0 != unexpected_count_ ? find_among(context, source, tag) : nullptr;
+    }
     void take(unexpected *u);
     // A communicator is gone: drop what is left of it. Number of messages dropped.
     unsigned drop_context(std::uint32_t context);
@@ -85,13 +87,16 @@ private:
     struct table {
         std::vector<match_queue *> buckets;
         std::uint64_t queues = 0;
+        match_queue *recent = nullptr; // found last: many messages in a row have one key
         match_queue *free_list = nullptr;
         std::vector<std::unique_ptr<match_queue[]>> blocks;
     };
     static std::uint64_t hash(const match_key &k);
-    static match_queue *lookup(const table &t, const match_key &k);
+    static match_queue *lookup(table &t, const match_key &k);
+    static match_queue *search(table &t, const match_key &k);
     match_queue *obtain(table &t, const match_key &k);
     void sweep(table &t);
+    unexpected *find_among(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void index_kind(unsigned kind);
     static match_key wild_key(const match_key &k, unsigned kind);
 

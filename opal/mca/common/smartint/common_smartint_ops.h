@@ -118,9 +118,12 @@ struct recv_op {
     bool failed = false;    // the peer is lost
     bool tracked = false;   // counted as outstanding by the engine
     bool in_flight = false; // counted as needing the transport drained
+    std::uint32_t expected = 0; // bytes that the engine counts as expected
     int board_index = not_armed;
     endpoint *peer = nullptr; // the sender, once known; before that a guess or nullptr
+    recv_op *done_link = nullptr;
     std::uint64_t id = 0;
+    // of a rendezvous; a whole message touches nothing from here on
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
     std::uint64_t arrived = 0;  // bytes that came in, copy pipeline
@@ -134,7 +137,6 @@ struct recv_op {
     network_key key;           // of the sender's memory
     network_completion completion;
     copy_job job;
-    recv_op *done_link = nullptr;
 
     bool truncated() const { return announced > capacity; }
 };
@@ -157,6 +159,7 @@ struct send_op {
     bool tracked = false;
     bool in_flight = false;
     int board_index = not_armed;
+    send_op *done_link = nullptr;
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
@@ -172,7 +175,6 @@ struct send_op {
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;
-    send_op *done_link = nullptr;
 };
 
 } // namespace smartint

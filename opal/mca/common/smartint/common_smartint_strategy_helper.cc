@@ -97,7 +97,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         // A transport that tells by events must be made to, and refuses while there are some.
         const bool more = !view.copies && on_descriptor(view, events) && !e.net().arm();
         const bool idle = !view.matched && !view.network && !view.copies && !view.listens &&
-                          !view.awaited;
+                          !view.awaited && !view.expects;
         if (idle) {
             e.note_parked(true); // before the gate opens: whoever leaves later rings
         }
@@ -128,7 +128,7 @@ bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned ev
     if (view.transport < 0) {
         return false;
     }
-    if (view.network && !view.awaited) {
+    if ((view.network || view.expects) && !view.awaited) {
         return 0 == events && (view.matched || quiet_ > 0);
     }
     return view.matched || view.awaited || view.listens;
@@ -140,28 +140,30 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
     const std::uint64_t moved = view.moved - moved_before_;
     moved_before_ = view.moved;
     const bool watch = on_descriptor(view, events);
-    if (!view.matched && !view.network && !view.awaited) {
+    const bool flows = view.network || view.expects;
+    if (!view.matched && !flows && !view.awaited) {
         waited_us_ = 0;
         quiet_ = 0;
         t.set_timer(0);
     } else if (0 != events) {
         quiet_ = 0;
         waited_us_ = 0;
-        if (view.network) {
+        if (flows) {
             adapt(moved, e.settings().pace_us);
         }
-        t.set_timer(view.network || !watch ? pace_us_ : quiet_us);
+        t.set_timer(flows || !watch ? pace_us_ : quiet_us);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
         ++quiet_;
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         waited_us_ += view.matched ? wait : 0;
-        t.set_timer(wait);
+        // What may never come needs no backstop: the descriptor tells.
+        t.set_timer(watch && !view.matched && !view.network && !view.awaited ? 0 : wait);
     }
     if (watch) {
         t.watch_transport(view.transport);
-    } else if (0 != events || (!view.matched && !view.network)) {
+    } else if (0 != events || (!view.matched && !flows)) {
         t.ignore_transport();
     }
 }
@@ -169,14 +171,12 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
 // So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
 // look costs the application two switches and what it has in its caches.
 void helper_strategy::adapt(std::uint64_t moved, std::uint32_t fastest_us) {
-    // A socket's buffer may hold little more than that, so more than a quarter above it
-    // already means that the sender waits for us.
     if (moved < bytes_per_look / 2) {
-        pace_us_ = std::min(pace_us_ + pace_us_ / 2, slowest_us);
+        pace_us_ += pace_us_ / 2;
     } else if (moved > bytes_per_look / 4 * 5) {
         pace_us_ /= 2;
     }
-    pace_us_ = std::max(pace_us_, fastest_us);
+    pace_us_ = std::max(std::min(pace_us_, slowest_us), fastest_us);
 }
 
 std::unique_ptr<strategy> make_helper() { return std::make_unique<helper_strategy>(); }

@@ -106,6 +106,7 @@ interrupt_thread::causes interrupt_thread::sleep() {
             c.timer = 0 != drain_eventfd(timer_); // the same 8-byte counter
         } else {
             c.transport = true;
+            watching_ = false; // one shot
         }
     }
     return c;
@@ -122,11 +123,13 @@ void interrupt_thread::watch_transport(int fd) {
     e.data.u64 = tag_transport;
     if (0 == epoll_ctl(epoll_, fd == transport_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e)) {
         transport_ = fd;
+        watching_ = true;
     }
 }
 
 void interrupt_thread::ignore_transport() {
-    if (transport_ >= 0) {
+    if (watching_) {
+        watching_ = false;
         epoll_event e{};
         e.events = 0;
         e.data.u64 = tag_transport;

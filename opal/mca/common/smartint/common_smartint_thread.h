@@ -46,6 +46,7 @@ private:
     int epoll_ = -1;
     int timer_ = -1;
     int transport_ = -1; // in the set
+    bool watching_ = false; // it would wake the thread
 };
 
 } // namespace smartint
