@@ -16,9 +16,10 @@ cluster_mpi 2-none -t quick -x '^(sizes|modes|stress.*np[48]$)' -- "${S[@]}" --m
 cluster_mpi 2-poll -t quick -x '^(sizes|threads|stress.*np[48]$)' -- "${S[@]}" --mca smartint_progress poll
 cluster_mpi 2-interrupt -t quick -x '^(sizes|threads|wildcards|stress.*np[48]$)' -- "${S[@]}" --mca smartint_progress interrupt
 cluster_mpi 2-osc -t osc -- "${S[@]}" --mca osc smartint
+cluster_mpi 2-streams -t streams -- "${S[@]}"
 # Open MPI's own pml over btl/smartint: the lenient forms, which cluster_mpi would leave out.
 SMARTINT_BUILD=$PROGRAMS bash "$FAULT_DIR/../mpi/run_mpi.sh" -l cluster-2-ob1 -o "$LOGS/2-ob1" -n "$LAUNCHER" \
-    -t quick -t '!strict' -s '^(rma_smoke|atomics)' -- -x SMARTINT_TEST_ID --mca pml ob1 --mca btl smartint,self || MPI_FAILED=1
+    -t quick -t '!strict' -s '^(rma_smoke|atomics|datatypes|cancel|persistent|modes|self|commloop|intercomm|stress.*np[48]$)' -- -x SMARTINT_TEST_ID --mca pml ob1 --mca btl smartint,self || MPI_FAILED=1
 "$NSC" rate 200mbit
 cluster_mpi 2-slow -t quick -x '^(modes|waitforms|spin|stress.*np[48]$)' -- "${S[@]}"
 cluster_down 2

@@ -47,6 +47,32 @@ end_job
 expect_ok
 verdict
 
+# ---- locks: between nodes an origin goes on behind one that is not granted, as far as its target would keep; members
+# of a node, who could reach the memory itself, do not.
+
+program rma_ahead
+for way in "network --mca smartint_shared_memory 0 --mca smartint_network always --mca smartint_window_shared 0" "node"; do
+    read -r where more <<<"$way"
+    run_job "windows-ahead-$where" 90 -np 3 --mca smartint_stats_file "$WORK/stats.%r" "${S[@]:2}" $more "$PROGRAM"
+    expect_ok
+    if [ "$where" = network ]; then
+        expect_counter 2 rma_ahead '>=' 120
+    else
+        expect_counter 2 rma_ahead == 0
+    fi
+    expect_counter 0 refused_messages == 0
+    verdict
+done
+
+# Many small pieces go by message where the target waits in MPI, and in the program's own memory only.
+program rma_strided
+run_job windows-pieces 120 -np 2 --mca smartint_stats_file "$WORK/stats.%r" "${S[@]:2}" "$PROGRAM"
+expect_ok
+expect_counter 0 rma_direct '>=' 96
+expect_counter 1 rma_served '>=' 24
+verdict
+program rma_random
+
 # ---- ranks: whoever waits for a lock, a fence or an answer of the dead one does not wait for ever
 
 for flavor in create allocate; do

@@ -221,6 +221,7 @@ engine::thread_view engine::look() {
         }
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
+    v.more = rma_ && rma_->more();
     v.awaited = 0 != awaited_;
     v.expects = expects_;
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued

@@ -36,6 +36,7 @@ rma::~rma() {
                 p->head = i->next;
                 delete i;
             }
+            delete p->asked;
             for (rma_item *i : p->acks) {
                 delete i;
             }
@@ -66,6 +67,7 @@ rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> memb
     w->words = me.words;
     for (std::size_t i = 0; i < w->members.size(); ++i) {
         w->rank_of.emplace(w->members[i].ep, static_cast<int>(i));
+        w->far = w->far || route::network == w->members[i].ep->way;
     }
     windows_[id] = std::move(made);
     e_.hold(); // leaving looks at the board as long as others may need this process
@@ -96,7 +98,7 @@ void rma::destroy(rma_window *w) {
 
 bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
-        if (p && (nullptr != p->head || !p->acks.empty() || !p->locals.empty() ||
+        if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
                   !p->replies.empty() || p->gets_done != p->gets_begun)) {
             return false;
         }
@@ -169,11 +171,13 @@ void rma::activate(rma_peer *p) {
 void rma::settle_state(rma_peer *p) {
     using flight = rma_peer::flight;
     flight now = flight::none;
-    if (p->stuck || !p->replies.empty() || p->incoming >= bulk_from ||
+    const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence;
+    if (p->stuck || slack || !p->replies.empty() || p->incoming >= bulk_from ||
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
-    } else if (p->gets_done != p->gets_begun || 0 != p->incoming) {
-        now = flight::brisk;
+    } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) || p->fetching + p->getting >= worthwhile ||
+               (p->gets_done != p->gets_begun && nullptr != p->head)) {
+        now = flight::brisk; // less, that nothing waits for, is taken when the next call comes
     }
     fly(p, now);
 }
@@ -197,6 +201,7 @@ unsigned rma::progress(bool by_thread) {
         lost(ep);
     }
     by_thread_ = by_thread;
+    in_progress_ = true;
     more_ = false;
     budget_ = by_thread ? e_.params_.copy_bytes : UINT64_MAX;
     unsigned events = 0;
@@ -214,10 +219,11 @@ unsigned rma::progress(bool by_thread) {
             // that computes takes it in meanwhile.
             wake_target(p);
         }
+        look_after_wake(p);
         settle_state(p);
         events += before != p->head || owed != p->replies.size() ? 1 : 0;
         // What is blocked is listed again by the message that opens it.
-        if (!p->listed && (p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
+        if (!p->listed && (p->owed_wake || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
             p->listed = true;
             ++i;
         } else {
@@ -226,6 +232,8 @@ unsigned rma::progress(bool by_thread) {
         }
     }
     by_thread_ = false;
+    in_progress_ = false;
+    budget_ = UINT64_MAX;
     return events;
 }
 
@@ -276,6 +284,10 @@ unsigned rma::lost(endpoint *ep) {
             continue;
         }
         std::deque<rma_item *> all(p->acks.begin(), p->acks.end());
+        if (nullptr != p->asked) {
+            all.push_back(p->asked);
+            p->asked = nullptr;
+        }
         for (auto &[count, i] : p->locals) {
             all.push_back(i);
         }
@@ -291,7 +303,7 @@ unsigned rma::lost(endpoint *ep) {
         p->acks.clear();
         p->locals.clear();
         p->replies.clear();
-        p->stuck = false;
+        p->stuck = p->owed_wake = false;
         p->incoming = 0;
         p->fetching = p->getting = p->fetched = 0;
         p->gets_done = p->gets_begun;

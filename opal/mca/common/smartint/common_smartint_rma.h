@@ -64,6 +64,8 @@ struct rma_item {
     bool exclusive = false;  // lock, and such an unlock
     bool for_fence = false;  // flush
     bool waiting = false;    // get or fetch: all asked for, out of the queue
+    bool by_message = false; // put or get: though a direct copy could do it
+    bool slack = false;      // put or get: a large copy inside the node, not before the network is at work
     rma_peer *peer = nullptr;
     rma_operator op = rma_operator::replace;
     rma_type type = rma_type::bytes;
@@ -95,6 +97,7 @@ struct rma_reply {
     // data, ack, fault: sent; lock, unlock, complete: what they ask for is done, then answered
     wire::rma_kind kind = wire::rma_kind::none;
     bool exclusive = false; // lock
+    bool waited = false;    // ack: no notice of it
     rma_error error = rma_error::none;
     std::uint64_t id = 0;
     std::uint64_t at = 0;
@@ -124,9 +127,15 @@ struct rma_peer {
     std::uint32_t posts = 0;  // of the target, not used by an epoch yet
     bool granted = false;     // the lock asked for by the item at the head
     rma_hold held = rma_hold::none; // of the lock in `words`, by this process
+    rma_item *asked = nullptr; // lock that is asked for by message; what follows may go ahead of the grant
+    std::uint32_t ahead = 0;   // bytes that did
     bool unacked = false;     // messages since the last flush or unlock
     bool stuck = false;       // the transport is full
     std::uint32_t told = 0;   // sequence the target was last woken for
+    bool attentive = false;   // its application gave the last answer: it may still be in MPI
+    bool owed_wake = false;   // so it has not been woken for the last message, yet
+    std::uint64_t woken_at = 0; // us, by one that may go without
+    std::uint64_t owed_since = 0; // that this process waits for it, us; 0: it has not begun to
     std::uint64_t gets_begun = 0;
     std::uint64_t gets_done = 0;
     std::uint64_t fetching = 0; // bytes of fetches asked for and not here
@@ -143,6 +152,9 @@ struct rma_peer {
     std::uint32_t completes = 0; // that ended no exposure yet
     bool exposed = false;        // the exposure at the front waits for its complete
     bool wants_wake = false;     // its post said so
+    bool lock_pending = false;   // it has asked and not got it: its next messages are kept
+    std::deque<std::vector<std::byte>> kept;
+    std::uint32_t kept_bytes = 0;
 
     bool listed = false;  // in the list of peers with something to do
     enum class flight : std::uint8_t { none, brisk, bulk };
@@ -190,6 +202,7 @@ struct rma_window {
     std::uint32_t id = 0;
     int rank = 0;
     bool dynamic = false;
+    bool far = false; // some member is reached by the network
     std::vector<rma_region> regions; // of this process
     std::vector<rma_member> members;
     std::vector<std::unique_ptr<rma_peer>> peers;
@@ -262,7 +275,9 @@ public:
     static bool settled(const rma_peer *p) {
         return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun;
     }
-    static bool quiet(const rma_peer *p) { return nullptr == p->head && settled(p); }
+    static bool quiet(const rma_peer *p) {
+        return nullptr == p->head && nullptr == p->asked && settled(p);
+    }
     void flush(rma_peer *p, rma_sync *sync);
     void flush_local(rma_peer *p, rma_sync *sync);
     rma_error take_error(rma_window *w);
@@ -279,6 +294,8 @@ public:
 
 private:
     enum class step { done, blocked, full, again };
+    // Bytes under way to this process that are worth an interrupt by themselves, there and here.
+    static constexpr std::uint64_t worthwhile = 4096;
 
     // rma.cc
     void activate(rma_peer *p);
@@ -298,8 +315,9 @@ private:
     step run_operation(rma_peer *p, rma_item *i);
     step send_stores(rma_peer *p, rma_item *i);
     step send_get(rma_peer *p, rma_item *i);
-    step send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags = 0);
+    step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
     bool allowed(const rma_peer *p, const rma_item *i);
+    bool may_go_ahead(rma_peer *p, std::size_t bytes);
     void arm(rma_peer *p, rma_epoch_kind kind);
     void disarm(int *index);
     // One message, in order behind those before it.
@@ -309,11 +327,16 @@ private:
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
                   std::uint64_t at, rma_epoch_kind notice);
     void wake_target(rma_peer *p);
+    void wake_sooner_or_later(rma_peer *p, const rma_item *i);
     void wake_for(rma_peer *p, std::uint32_t sequence);
+    void look_after_wake(rma_peer *p);
     void local_step(rma_peer *p);
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
+    bool better_by_message(const rma_peer *p, const rma_item *i) const;
+    static bool for_slack(const rma_peer *p, std::uint64_t bytes);
+    bool read_span(rma_peer *p, rma_item *i, std::uint64_t most);
     step run_direct(rma_peer *p, rma_item *i);
     step copy_between_processes(rma_peer *p, rma_item *i);
     bool at_hand(rma_peer *p);
@@ -329,6 +352,9 @@ private:
     void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data,
                  std::uint32_t bytes);
     void on_ack(rma_peer *p);
+    void on_grant(rma_peer *p);
+    void take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes);
+    void take_kept(rma_peer *p);
 
     // rma_target.cc
     bool inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) const;
@@ -353,7 +379,9 @@ private:
     void forget_locks(rma_peer *p);
     void ask_lock(rma_peer *p, bool exclusive);
     void release_lock(rma_peer *p);
-    void grant_waiters(rma_window *w);
+    void grant_waiters(rma_window *w, const rma_peer *asking = nullptr);
+    // Neither its lock nor its memory can be reached from here but by messages of the network.
+    static bool far(const rma_peer *p);
 
     engine &e_;
     const std::uint32_t pid_; // of this process
@@ -365,8 +393,9 @@ private:
     std::vector<endpoint *> losing_; // meanwhile
     int serving_ = not_armed; // the request on the board for what only this process can do
     bool by_thread_ = false;
+    bool in_progress_ = false;
     bool more_ = false;
-    std::uint64_t budget_ = 0; // bytes the thread may still copy in this pass
+    std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     std::vector<std::byte> packed_; // data of a message, gathered
     std::vector<std::byte> fetched_; // what was at the target
     std::vector<std::byte> combined_; // what is to be there

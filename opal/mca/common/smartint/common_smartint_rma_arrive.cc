@@ -36,15 +36,44 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
+    const std::byte *const message = data - sizeof(h);
+    const auto whole = static_cast<std::uint32_t>(bytes + sizeof(h));
+    if (p->lock_pending && h.kind <= wire::rma_kind::complete) {
+        if (whole > wire::rma_ahead_bytes - p->kept_bytes) {
+            e_.refuse();
+            return;
+        }
+        p->kept.emplace_back(message, message + whole);
+        p->kept_bytes += whole;
+        return;
+    }
+    take_in(p, message, whole);
+    settle_state(p);
+}
+
+// A message that was looked at: its runs are all there.
+void rma::take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes) {
+    wire::rma_head h{};
+    std::memcpy(&h, message, sizeof(h));
     arrived_.resize(h.runs);
     if (0 != h.runs) {
-        std::memcpy(arrived_.data(), data, h.runs * sizeof(rma_run));
+        std::memcpy(arrived_.data(), message + sizeof(h), h.runs * sizeof(rma_run));
     }
-    data += h.runs * sizeof(rma_run);
-    bytes -= static_cast<std::uint32_t>(h.runs * sizeof(rma_run));
-    e_.bytes_moved_ += bytes;
-    handle(p, h, arrived_, data, bytes);
-    settle_state(p);
+    const std::size_t before = sizeof(h) + h.runs * sizeof(rma_run);
+    const auto left = static_cast<std::uint32_t>(bytes - before);
+    e_.bytes_moved_ += left;
+    handle(p, h, arrived_, message + before, left);
+}
+
+// The lock is the origin's: what it sent behind its question, until it asks once more.
+void rma::take_kept(rma_peer *p) {
+    while (!p->lock_pending && !p->kept.empty()) {
+        const std::vector<std::byte> message = std::move(p->kept.front());
+        p->kept.pop_front();
+        const auto bytes = static_cast<std::uint32_t>(message.size());
+        p->kept_bytes -= bytes;
+        take_in(p, message.data(), bytes);
+    }
 }
 
 void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs,
@@ -57,6 +86,10 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         }
     }
     activate(p);
+    if (kind::data == h.kind || kind::ack == h.kind || kind::grant == h.kind) {
+        p->attentive = 0 == (h.flags & wire::rma_by_thread);
+        p->owed_since = 0; // it is at it
+    }
     switch (h.kind) {
     case kind::put:
     case kind::accumulate:
@@ -65,6 +98,8 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         store(p, h, runs, data, bytes);
         return;
     case kind::lock:
+        p->lock_pending = nullptr == p->words;
+        [[fallthrough]];
     case kind::unlock:
     case kind::flush:
     case kind::complete:
@@ -73,13 +108,13 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         p->replies.emplace_back();
         p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
         p->replies.back().exclusive = 0 != (h.flags & wire::rma_exclusive);
+        p->replies.back().waited = 0 != (h.flags & wire::rma_waited);
         return;
     case kind::data:
         on_data(p, h, data, bytes);
         return;
     case kind::grant:
-        p->granted = true;
-        disarm(&p->armed);
+        on_grant(p);
         return;
     case kind::ack:
         on_ack(p);
@@ -111,7 +146,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
         return;
     }
     std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
-    if (wire::rma_no_operand == h.flags) {
+    if (0 != (h.flags & wire::rma_no_operand)) {
         // Nothing of it comes; what it asked for after this is refused in the same way.
         note_error(p->window, rma_error::range);
         const std::uint64_t missing = std::min(h.more, i->result_at.left());
@@ -135,6 +170,18 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
         end(i);
         local_step(p);
     }
+}
+
+void rma::on_grant(rma_peer *p) {
+    disarm(&p->armed);
+    if (nullptr == p->asked) {
+        p->granted = true;
+        return;
+    }
+    rma_item *lock = p->asked;
+    p->asked = nullptr;
+    p->ahead = 0;
+    end(lock);
 }
 
 void rma::on_ack(rma_peer *p) {

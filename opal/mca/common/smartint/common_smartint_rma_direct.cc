@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::size_t most_pieces = 256;     // of one call; the kernel takes 1024
 constexpr std::uint64_t alone_bytes = 65536; // combined at a time: others wait so long
+constexpr std::uint64_t span_bytes = 262144; // read with the gaps, to be picked apart here
+constexpr std::uint64_t small_gap = 1024;    // read in less time than the kernel takes for one more piece
+constexpr std::uint64_t small_piece = 8192;  // below that messages are faster than the kernel's copies, if there are
+constexpr std::uint64_t many_pieces = 32;    // so many
+constexpr std::uint64_t slack_from = 262144; // a copy that keeps the network waiting for some 50 us
+constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
 
 // Pieces of memory for one side of a call: at most `bytes`. How many bytes.
 std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t bytes, iovec *out,
@@ -54,6 +60,26 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
            (route::shared == p->ep->way && p->ep->direct);
 }
 
+// Many small pieces, to or from a target that does nothing else: one side gathers a message while the other one
+// scatters the last (AR chapter 3). A target that computes is left alone, though the kernel's copies are slower.
+bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
+    if ((rma_item::what::put != i->kind && rma_item::what::get != i->kind) || nullptr != p->mapped ||
+        route::shared != p->ep->way || 0 != i->target_at.done() ||
+        !e_.can_arm()) { // it may come to compute: then its thread goes on
+        return false;
+    }
+    const std::uint64_t pieces = i->target_layout.pieces();
+    return pieces >= many_pieces && i->target_layout.bytes() < pieces * small_piece &&
+           board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+}
+
+// A large copy inside the node, in a window that has members on other nodes: what comes behind it may be theirs. It
+// is left to the passes, so that the network has its work first, and is made in pieces while the network transfers
+// (Zounmevo and Afsahi's slack, SI 2.4.3): by the application where it waits, by its thread while it computes.
+bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
+    return p->window->far && bytes >= slack_from && route::shared == p->ep->way;
+}
+
 // Nothing stands before it, and the memory is in this process.
 bool rma::at_hand(rma_peer *p) {
     const rma_window *w = p->window;
@@ -81,7 +107,7 @@ rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
 
 bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
                      bool get) {
-    if (!at_hand(p)) {
+    if (for_slack(p, bytes) || !at_hand(p)) {
         return false;
     }
     std::byte *theirs = address_of(p, target);
@@ -118,14 +144,16 @@ rma::step rma::run_direct(rma_peer *p, rma_item *i) {
     rma_cursor &mine = get ? i->result_at : i->origin_at;
     std::byte *const base = get ? i->result : i->origin;
     std::byte *const theirs = address_of(p, i->target);
+    if (i->slack && !by_thread_) {
+        budget_ = std::min(budget_, slack_piece);
+    }
     if (nullptr == theirs) {
         if (const step s = copy_between_processes(p, i); step::done != s) {
             return s;
         }
     } else {
         while (0 != i->target_at.left()) {
-            const std::uint64_t bytes =
-                by_thread_ ? std::min(budget_, i->target_at.left()) : i->target_at.left();
+            const std::uint64_t bytes = std::min(budget_, i->target_at.left());
             if (0 == bytes) {
                 return step::again;
             }
@@ -134,7 +162,7 @@ rma::step rma::run_direct(rma_peer *p, rma_item *i) {
             } else {
                 rma_copy(theirs, i->target_at, base, mine, bytes);
             }
-            budget_ -= by_thread_ ? bytes : 0;
+            budget_ -= bytes;
         }
     }
     e_.stats_.add(stat::rma_direct);
@@ -151,10 +179,12 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
     iovec local[most_pieces];
     iovec remote[most_pieces];
     while (0 != i->target_at.left()) {
-        std::uint64_t bytes =
-            by_thread_ ? std::min(budget_, i->target_at.left()) : i->target_at.left();
+        std::uint64_t bytes = std::min(budget_, i->target_at.left());
         if (0 == bytes) {
             return step::again;
+        }
+        if (get && read_span(p, i, bytes)) {
+            continue;
         }
         std::size_t locals = 0;
         std::size_t remotes = 0;
@@ -179,9 +209,34 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
         const auto moved = static_cast<std::uint64_t>(n);
         skip(mine, moved);
         skip(i->target_at, moved);
-        budget_ -= by_thread_ ? moved : 0;
+        budget_ -= moved;
     }
     return step::done;
+}
+
+// Pieces with small gaps between them are read in one, and those that are wanted picked out: at most `most` bytes.
+// False: nothing happened.
+bool rma::read_span(rma_peer *p, rma_item *i, std::uint64_t most) {
+    rma_run run = i->target_at.strip(most);
+    const auto stride = static_cast<std::uint64_t>(run.stride);
+    if (run.count < 2 || run.stride < 0 || stride < run.length || stride - run.length > small_gap) {
+        return false;
+    }
+    run.count = std::min(run.count, std::max<std::uint64_t>(span_bytes / stride, 1));
+    const std::uint64_t bytes = (run.count - 1) * stride + run.length;
+    packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
+    const iovec local{packed_.data(), bytes};
+    const iovec remote{reinterpret_cast<void *>(i->target + static_cast<std::uint64_t>(run.offset)), bytes};
+    if (static_cast<ssize_t>(bytes) != process_vm_readv(static_cast<pid_t>(e_.pid_of(p->ep)), &local, 1, &remote, 1, 0)) {
+        return false; // the pieces themselves will tell why
+    }
+    rma_layout wanted;
+    wanted.append({0, run.length, run.stride, run.count});
+    rma_cursor from(&wanted);
+    rma_copy(i->result, i->result_at, packed_.data(), from, run.bytes());
+    i->target_at.pass(run, run.count);
+    budget_ -= run.bytes();
+    return true;
 }
 
 // The next `bytes` of the operand in one piece.
@@ -207,10 +262,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
     std::byte *const theirs = address_of(p, i->target);
     const bool fetches = rma_item::what::fetch == i->kind;
     while (0 != i->target_at.left()) {
-        std::uint64_t bytes = std::min(i->target_at.left(), alone_bytes);
-        if (by_thread_) {
-            bytes = std::min(bytes, budget_ / unit * unit);
-        }
+        std::uint64_t bytes = std::min({i->target_at.left(), alone_bytes, budget_ / unit * unit});
         if (0 == bytes) {
             return step::again;
         }
@@ -237,7 +289,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
         if (fetches) {
             rma_scatter(i->result, i->result_at, fetched_.data(), bytes);
         }
-        budget_ -= by_thread_ ? bytes : 0;
+        budget_ -= bytes;
     }
     e_.stats_.add(stat::rma_direct);
     take_head(p);

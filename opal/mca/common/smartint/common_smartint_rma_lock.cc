@@ -73,6 +73,10 @@ bool rma::try_drop(rma_peer *p) {
     return true;
 }
 
+bool rma::far(const rma_peer *p) {
+    return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped;
+}
+
 bool rma::try_lock(rma_peer *p, bool exclusive) {
     if (nullptr == p->words) {
         return false;
@@ -90,7 +94,7 @@ bool rma::try_lock(rma_peer *p, bool exclusive) {
     return false;
 }
 
-// The lock item at the head. done: it is held.
+// The lock item at the head. done: it is held, or asked for and p->asked.
 rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
     const rma_hold hold = i->exclusive ? rma_hold::exclusive : rma_hold::shared;
     if (!i->begun) {
@@ -98,12 +102,18 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             p->held = hold;
             return step::done;
         }
-        if (const step s = send_mark(p, wire::rma_kind::lock,
+        if (const step s = send_mark(p, i, wire::rma_kind::lock,
                                      i->exclusive ? wire::rma_exclusive : 0);
             step::done != s) {
             return s;
         }
         i->begun = true;
+        // Only where all goes by message: who reaches the memory itself must hold the lock.
+        if (far(p)) {
+            p->asked = i; // run() takes it out of the queue
+            p->ahead = 0;
+            return step::done;
+        }
     }
     if (!p->granted) {
         arm(p, rma_epoch_kind::grant);
@@ -144,10 +154,10 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
     }
     w->waiters.push_back({p, exclusive});
     note_queue(*w->words, true);
-    grant_waiters(w);
+    grant_waiters(w, p);
 }
 
-void rma::grant_waiters(rma_window *w) {
+void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
     while (!w->waiters.empty()) {
         const rma_waiter next = w->waiters.front();
         if (!take_lock(*w->words, next.exclusive, true)) {
@@ -160,7 +170,12 @@ void rma::grant_waiters(rma_window *w) {
         if (nullptr == next.peer->words) { // else its origin keeps it in mind
             next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
         }
-        send_now(next.peer, wire::rma_kind::grant, 0, 0, 0, rma_epoch_kind::grant);
+        // One of another node that gets it at once needs no notice: its thread, if it computes, is at the transport.
+        send_now(next.peer, wire::rma_kind::grant, e_.by_thread_ ? wire::rma_by_thread : 0, 0, 0,
+                 asking == next.peer && far(asking) ? rma_epoch_kind::none : rma_epoch_kind::grant);
+        next.peer->lock_pending = false;
+        take_kept(next.peer);
+        activate(next.peer);
     }
 }
 
@@ -177,6 +192,9 @@ void rma::release_lock(rma_peer *p) {
 // It waits and holds no more.
 void rma::forget_locks(rma_peer *p) {
     rma_window *w = p->window;
+    p->lock_pending = false;
+    p->kept.clear();
+    p->kept_bytes = 0;
     const bool any = !w->waiters.empty();
     std::erase_if(w->waiters, [&](const rma_waiter &x) { return p == x.peer; });
     if (any && w->waiters.empty()) {

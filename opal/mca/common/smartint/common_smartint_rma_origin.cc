@@ -4,6 +4,7 @@
 // The origin's queue towards one target: what may go, goes.
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
@@ -13,14 +14,34 @@ namespace {
 
 constexpr unsigned most_runs = 64;              // of one message
 constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
+constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
+
+std::uint64_t now_us() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
+}
+
+// Whoever waits for it may do so much later; else a call does, from now on.
+bool requested(const rma_item *i) { return nullptr != i->sync && nullptr != i->sync->user; }
+
+// Behind a lock that is asked for: operations and what ends them, not the next epoch.
+bool goes_ahead(rma_item::what kind) {
+    using what = rma_item::what;
+    return what::await_post != kind && what::lock != kind && what::complete != kind;
+}
 
 } // namespace
 
 void rma::submit(rma_peer *p, rma_item *op) {
+    using what = rma_item::what;
     op->aim();
+    op->slack = (what::put == op->kind || what::get == op->kind) && for_slack(p, op->target_layout.bytes()) &&
+                direct_possible(p, op);
     e_.stats_.add(stat::rma_operations);
+    const bool slack = op->slack;
     if (push(p, op) && !p->stuck) {
-        e_.stats_.add(stat::rma_deferred);
+        e_.stats_.add(slack ? stat::rma_slack : stat::rma_deferred);
     }
 }
 
@@ -69,6 +90,11 @@ void rma::pump(rma_peer *p) {
     p->stuck = false;
     while (nullptr != p->head) {
         rma_item *i = p->head;
+        if (i->slack && !in_progress_) { // for a pass, behind what the caller may still have for the network
+            more_ = true;
+            activate(p);
+            return;
+        }
         const step s = p->ep->lost ? step::blocked : run(p, i);
         if (step::full == s) {
             // The target takes in what is under way, or the connection, and then this message.
@@ -107,6 +133,10 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
     if (!allowed(p, i)) {
         return step::blocked;
     }
+    if (nullptr != p->asked && !goes_ahead(i->kind)) {
+        arm(p, rma_epoch_kind::grant);
+        return step::blocked;
+    }
     switch (i->kind) {
     case what::put:
     case what::get:
@@ -126,6 +156,10 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         if (const step s = take_lock_item(p, i); step::done != s) {
             return s;
         }
+        if (i == p->asked) {
+            take_head(p);
+            return step::done;
+        }
         break;
     case what::unlock:
     case what::flush:
@@ -140,14 +174,14 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
                 }
                 break;
             }
-            if (const step s = send_mark(p, wire::rma_kind::flush); step::done != s) {
+            if (const step s = send_mark(p, i, wire::rma_kind::flush); step::done != s) {
                 return s;
             }
             if (what::unlock == i->kind) {
                 i->begun = true;
                 p->held = rma_hold::none;
             }
-        } else if (const step s = send_mark(p, wire::rma_kind::unlock); step::done != s) {
+        } else if (const step s = send_mark(p, i, wire::rma_kind::unlock); step::done != s) {
             return s;
         }
         p->unacked = false;
@@ -158,7 +192,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         }
         return step::done;
     case what::complete:
-        if (const step s = send_mark(p, wire::rma_kind::complete); step::done != s) {
+        if (const step s = send_mark(p, i, wire::rma_kind::complete); step::done != s) {
             return s;
         }
         p->unacked = false; // nobody flushes across an epoch's end
@@ -175,6 +209,15 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
     return step::done;
 }
 
+// The lock is granted, or what the target keeps until then leaves room for so much more.
+bool rma::may_go_ahead(rma_peer *p, std::size_t bytes) {
+    if (nullptr == p->asked || p->ahead + bytes <= wire::rma_ahead_bytes) {
+        return true;
+    }
+    arm(p, rma_epoch_kind::grant);
+    return false;
+}
+
 // Items that wait for gets and fetches alone.
 void rma::local_step(rma_peer *p) {
     while (!p->locals.empty() && p->locals.front().first <= p->gets_done) {
@@ -186,7 +229,8 @@ void rma::local_step(rma_peer *p) {
 
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
     step s = step::done;
-    if (direct_possible(p, i)) {
+    i->by_message = i->by_message || better_by_message(p, i);
+    if (!i->by_message && direct_possible(p, i)) {
         s = run_direct(p, i);
         if (step::full != s) { // full: the kernel will not have it, by message then
             return s;
@@ -211,8 +255,11 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
             return step::blocked; // data that arrives goes on
         }
-        const std::uint64_t room = std::min<std::uint64_t>(
+        std::uint64_t room = std::min<std::uint64_t>(
             p->ep->max_payload - (most_runs + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
+        if (nullptr != p->asked) { // no larger than what may go ahead
+            room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
+        }
         const rma_cursor target_before = i->target_at;
         const rma_cursor origin_before = i->origin_at;
         runs_.clear();
@@ -242,7 +289,9 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         }
         p->unacked = true;
         p->fetching += fetches ? bytes : 0;
-        if (fetches || (0 == at && total >= large)) {
+        if (fetches) {
+            wake_sooner_or_later(p, i);
+        } else if (0 == at && total >= large) {
             wake_target(p);
         }
     }
@@ -284,16 +333,19 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
-    wake_target(p);
+    wake_sooner_or_later(p, i);
     take_head(p);
     i->waiting = true;
     return step::done;
 }
 
-rma::step rma::send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags) {
+rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags) {
     wire::rma_head h{};
     h.kind = kind;
     h.flags = flags;
+    if ((wire::rma_kind::flush == kind || wire::rma_kind::unlock == kind) && !i->for_fence && !requested(i)) {
+        h.flags |= wire::rma_waited;
+    }
     runs_.clear();
     const step s = transmit(p, h, runs_, nullptr, 0);
     if (step::done == s && wire::rma_kind::complete == kind) {
@@ -302,13 +354,50 @@ rma::step rma::send_mark(rma_peer *p, wire::rma_kind kind, std::uint8_t flags) {
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
         }
     } else if (step::done == s) {
-        wake_target(p);
+        wake_sooner_or_later(p, i);
     }
     return s;
 }
 
 // The last message is one that only the target's processor can see to. Once per message.
-void rma::wake_target(rma_peer *p) { wake_for(p, p->ep->rma_out); }
+void rma::wake_target(rma_peer *p) {
+    p->owed_wake = false;
+    wake_for(p, p->ep->rma_out);
+}
+
+// The same for what is small and belongs to no request that may be waited for much later. Between nodes a wake
+// takes the helpers' time on both; a target whose application answers needs none, until it is late.
+void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i) {
+    if (by_thread_ || requested(i) || p->fetching + p->getting >= worthwhile || route::network != p->ep->way) {
+        wake_target(p);
+        return;
+    }
+    if (!p->attentive) {
+        const std::uint64_t now = now_us();
+        if (now - p->woken_at >= late_us) { // else it is on its way
+            p->woken_at = now;
+            wake_target(p);
+            return;
+        }
+    }
+    p->owed_wake = true;
+    p->owed_since = 0;
+    activate(p);
+}
+
+// In passes of the application, while it waits.
+void rma::look_after_wake(rma_peer *p) {
+    if (!p->owed_wake || !e_.application_waits()) {
+        return;
+    }
+    if (const std::uint64_t now = now_us(); 0 == p->owed_since) {
+        p->owed_since = now;
+    } else if (now - p->owed_since >= late_us) {
+        p->attentive = false;
+        p->woken_at = now;
+        wake_target(p);
+    }
+}
 
 void rma::wake_for(rma_peer *p, std::uint32_t sequence) {
     if (route::self == p->ep->way || p->told == sequence) {
@@ -330,6 +419,10 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
         const std::vector<rma_run> own(runs);
         handle(p, head, own, data, bytes);
         return step::done;
+    }
+    const std::size_t whole = sizeof(head) + runs.size() * sizeof(rma_run) + bytes;
+    if (head.kind <= wire::rma_kind::complete && !may_go_ahead(p, whole)) {
+        return step::blocked;
     }
     head.sequence = ep->rma_out + 1;
     std::byte header[sizeof(head) + sizeof(rma_run)];
@@ -354,6 +447,10 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
+        if (nullptr != p->asked) {
+            p->ahead += static_cast<std::uint32_t>(whole);
+            e_.stats_.add(stat::rma_ahead);
+        }
         ++ep->rma_out;
         e_.bytes_moved_ += bytes;
         return step::done;
@@ -391,6 +488,9 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
         e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
     }
     sending_ = false;
+    if (rma_epoch_kind::none == notice) {
+        return;
+    }
     const bool any = rma_epoch_kind::fence == notice;
     e_.post_notice(p->ep, make_rma_key(notice, p->window->id, any ? 0 : e_.me_.name),
                    static_cast<std::uint32_t>(e_.me_.name) | rma_source, h.sequence);
@@ -398,6 +498,9 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
 
 // The head waits for the peer, and this process may go away to compute.
 void rma::arm(rma_peer *p, rma_epoch_kind kind) {
+    if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
+        wake_target(p);
+    }
     if (not_armed == p->armed && route::self != p->ep->way && e_.can_arm() && !e_.application_waits()) {
         e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
     }

@@ -61,6 +61,14 @@ void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
     repeat_ = 1;
 }
 
+std::uint64_t rma_layout::pieces() const {
+    std::uint64_t n = 0;
+    for (const rma_run &run : runs_) {
+        n += run.count;
+    }
+    return n * repeat_;
+}
+
 bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high) {
     *low = *high = run.offset;
     if (0 == run.count || 0 == run.length) {
@@ -203,6 +211,10 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from,
         return copy_small<8>(to, to_stride, from, from_stride, count);
     case 16:
         return copy_small<16>(to, to_stride, from, from_stride, count);
+    case 32:
+        return copy_small<32>(to, to_stride, from, from_stride, count);
+    case 64:
+        return copy_small<64>(to, to_stride, from, from_stride, count);
     default:
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
             std::memmove(to + i * to_stride, from + i * from_stride, length);

@@ -41,6 +41,7 @@ public:
         return runs_.empty() || (1 == runs_.size() && 1 == repeat_ && 1 == runs_[0].count);
     }
     std::uint64_t bytes() const { return element_bytes_ * repeat_; }
+    std::uint64_t pieces() const;
     // From where to where, relative to the base. False: it does not fit into 63 bits.
     bool bounds(std::int64_t *low, std::int64_t *high) const;
 

@@ -154,8 +154,9 @@ rma::step rma::reply(rma_peer *p) {
         [[fallthrough]];
     default:
         h.kind = r.kind;
+        h.flags = e_.by_thread_ ? wire::rma_by_thread : 0;
         s = transmit(p, h, {}, nullptr, 0);
-        if (step::done == s && kind::ack == r.kind && route::self != p->ep->way) {
+        if (step::done == s && kind::ack == r.kind && route::self != p->ep->way && !r.waited) {
             e_.post_notice(p->ep,
                            make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
@@ -171,8 +172,9 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
     wire::rma_head h{};
     h.kind = wire::rma_kind::data;
     h.id = r.id;
+    h.flags = e_.by_thread_ ? wire::rma_by_thread : 0;
     if (rma_error::none != r.error) {
-        h.flags = wire::rma_no_operand;
+        h.flags |= wire::rma_no_operand;
         h.more = r.sent;
         return transmit(p, h, {}, nullptr, 0);
     }

@@ -40,11 +40,17 @@ enum rma_flags : std::uint8_t {
     rma_exclusive = 1, // lock
     rma_no_operand = 2, // fetch: no data behind the runs
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
+    rma_by_thread = 8, // data, grant, ack: by the interrupt thread, so the sender's application computes
+    rma_waited = 16, // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
 };
 
 // What fetches of one origin may have a target keep until it is sent: in one message, and under way.
 inline constexpr std::uint64_t rma_fetch_bytes = 65536;
 inline constexpr std::uint64_t rma_fetching_bytes = 262144;
+
+// Behind a lock that is not granted yet an origin sends at most so much, in whole messages, heads included:
+// its target keeps them until then.
+inline constexpr std::uint32_t rma_ahead_bytes = 16384;
 
 struct rma_head {
     std::uint64_t name; // sender, job << 32 | process
