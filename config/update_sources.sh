@@ -100,7 +100,7 @@ done
 dir=tests/harness
 {
     list harness_sources $(found $dir '*.cc' '*.h')
-    list harness_files $(found $dir '*.sh' '*.py' 'README*')
+    list harness_files $(found $dir '*.sh' '*.py' 'README*' '*.supp')
 } > /tmp/smartint_sources.$$
 replace $dir/Makefile.am < /tmp/smartint_sources.$$
 

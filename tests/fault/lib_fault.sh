@@ -249,3 +249,4 @@ there_is() { [ -n "$(pids "$1")" ]; }
 # The helper's last name comes with its second process: the first one is gone soon.
 helper_pids() { pids smartintd; }
 no_helper() { [ -z "$(helper_pids)" ]; }
+one_helper() { [ "$(helper_pids | wc -l)" -eq 1 ]; } # what forks it has gone

@@ -69,7 +69,7 @@ verdict
 
 begin_phases running 90 0.6 "${S[@]}"
 reached ready
-until_true 30 there_is smartintd || complain "no helper"
+until_true 30 one_helper || complain "no helper"
 # shellcheck disable=SC2046
 {
     can_see $(pids phases) $(helper_pids)
@@ -121,7 +121,7 @@ descriptors() { find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l; }
 
 begin_phases ports 120 0.6 "${S[@]}" --mca smartint_network always
 reached ready
-until_true 30 there_is smartintd || complain "no helper"
+until_true 30 one_helper || complain "no helper"
 HELPER=$(helper_pids | head -n 1)
 RANKS=$(pids phases)
 PORTS=$(ports_of "$HELPER")

@@ -23,6 +23,7 @@ state() { printed thread; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | 
 memory() { awk '/^# rank [0-9]+ memory / && $5 > most { most = $5 } END { print most + 0 }' "$LOG"; }
 MOST_KB=8192
 
+MAKES=      # window, or nothing
 helpers_now() { pids smartintd | wc -w; }
 segments_now() {      # of this user's jobs that hold one of our ranks
     local pid
@@ -38,7 +39,7 @@ segments_now() {      # of this user's jobs that hold one of our ranks
 look() {
     local ranks
     rm -f "$WORK/go"
-    begin_job "$@" "$PROGRAM" "$WORK/go"
+    begin_job "$@" "$PROGRAM" "$WORK/go" $MAKES
     all_there() { [ "$(grep -c '^# rank [0-9]* counters' "$LOG")" -ge "$NP" ] || ! kill -0 "$JOB" 2>/dev/null; }
     until_true 60 all_there || complain "the ranks did not come so far"
     HELPERS=$(helpers_now)
@@ -47,6 +48,12 @@ look() {
     : >"$WORK/go"
     end_job
     expect_ok
+}
+
+threads_are() {
+    local n
+    n=$(printf '%s\n' "$THREADS" | grep -cx smartint)
+    [ "$n" -eq "$1" ] || complain "$n threads are named smartint, not $1"
 }
 
 nothing_of_it() {
@@ -110,17 +117,27 @@ verdict
 # The BTL below ob1 has no thread and, as nobody sleeps, needs no helper.
 look btl-alone 30 -np 2 --mca pml ob1 --mca btl smartint,self
 expect_silence
-if printf '%s\n' "$THREADS" | grep -qx smartint; then
-    complain "a thread is named smartint"
-fi
+threads_are 0
 [ "$HELPERS" -eq 0 ] || complain "$HELPERS helpers run, for nobody"
 verdict
+
+# Windows alone, beside another pml: a thread from the first window on.
+look osc-without-window 30 -np 2 --mca pml ob1 --mca osc smartint
+expect_silence
+threads_are 0
+verdict
+MAKES=window
+look osc-with-window 30 -np 2 --mca pml ob1 --mca osc smartint
+expect_silence
+threads_are 2
+verdict
+MAKES=
 
 # And the counterpart, so that all this would be seen: named, it has thread, helper and counts.
 look named 30 -np 2 --mca pml smartint
 expect_silence
 [ "$HELPERS" -ge 1 ] || complain "no helper is seen"
-[ "$(printf '%s\n' "$THREADS" | grep -cx smartint)" -eq 2 ] || complain "not one thread named smartint per rank"
+threads_are 2
 [ -n "$(printed counter)" ] || complain "no count is seen"
 [ -n "$SEGMENTS" ] || complain "no shared memory is seen"
 verdict

@@ -68,6 +68,10 @@ static void own_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, Rng
     wait_for(&request[1], MPI_STATUS_IGNORE);
 }
 
+// Where any thread may get any thread's message nobody goes on before all have one: who runs ahead takes another one's,
+// and may then wait for something of a rank whose threads wait, around the ring, for what was taken.
+static pthread_barrier_t all_took;
+
 // Any thread may receive any thread's message: it names itself in its first bytes.
 typedef struct {
     int rank, thread, round;
@@ -104,6 +108,7 @@ static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, 
     int times = ++got[h.thread][h.round];
     pthread_mutex_unlock(&count_lock);
     CHECK(1 == times, "message of thread %d round %d came %d times", h.thread, h.round, times);
+    pthread_barrier_wait(&all_took);
     wait_for(&request[1], MPI_STATUS_IGNORE);
 }
 
@@ -155,6 +160,7 @@ static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mi
     int times = ++taken[h.thread][h.round];
     pthread_mutex_unlock(&count_lock);
     CHECK(1 == times, "message of thread %d round %d was taken %d times", h.thread, h.round, times);
+    pthread_barrier_wait(&all_took);
     MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
@@ -287,6 +293,7 @@ int main(int argc, char **argv)
     level = ask;    // keep to what was asked for, even if more was given
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &shared));
     pattern_ramp();
+    pthread_barrier_init(&all_took, NULL, level >= MPI_THREAD_SERIALIZED ? THREADS : 1);
 
     if (level >= MPI_THREAD_SERIALIZED) {
         test_note = "exchanging by threads";
