@@ -30,6 +30,15 @@ enum class form { compute, communicate, in_turn, hidden };
 
 constexpr std::array<const char *, 4> form_names{"compute", "communicate", "in_turn", "hidden"};
 
+// Of an element of a matrix: the same on all ranks.
+inline std::uint32_t scrambled(int i, int j, unsigned seed)
+{
+    std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761u ^ static_cast<std::uint32_t>(j) * 2246822519u
+                      ^ seed * 3266489917u;
+    h = (h ^ h >> 15) * 2246822519u;
+    return h >> 13;
+}
+
 class kernel {
 public:
     virtual ~kernel() = default;

@@ -123,6 +123,7 @@ class Runner:
         self.raw = os.path.join(self.out, "runs")
         self.programs = {}
         self.child = None
+        self.gentle = False
         self.cluster_env = {**os.environ, "NSC_RUN": f"{RUN_PREFIX}{os.getpid()}", "NSC_MPIRUN": options.mpirun}
         self.cluster_up = False
         self.number = 0
@@ -168,6 +169,10 @@ class Runner:
 
     def launch(self, setting, system, ranks, limit, more=()):
         timeout = ["timeout", "-k", "5", str(int(limit))]
+        # One signal for mpirun: at a second one it leaves its ranks' segments in /dev/shm.
+        self.gentle = not setting.rate
+        if self.gentle:
+            timeout.insert(1, "--foreground")
         if setting.rate:
             verb = "mpirun" if system.mpi == "openmpi" else "mpich"
             words = [*timeout, CLUSTER, verb]
@@ -224,7 +229,10 @@ class Runner:
 
     def stop(self):
         if self.child and self.child.poll() is None:
-            os.killpg(self.child.pid, signal.SIGTERM)
+            if self.gentle:
+                self.child.terminate()
+            else:
+                os.killpg(self.child.pid, signal.SIGTERM)
             try:
                 self.child.wait(10)
             except subprocess.TimeoutExpired:

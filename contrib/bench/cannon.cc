@@ -118,11 +118,7 @@ private:
     // -4 to 4, the same for all ranks
     double entry(int i, int j, unsigned which) const
     {
-        std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761u
-                          ^ static_cast<std::uint32_t>(j) * 2246822519u
-                          ^ (seed_ * 4 + which) * 3266489917u;
-        h = (h ^ h >> 15) * 2246822519u;
-        return static_cast<double>((h >> 13) % 9) - 4;
+        return static_cast<double>(scrambled(i, j, seed_ * 4 + which) % 9) - 4;
     }
 
     void shift(std::vector<double> &from, std::vector<double> &to, int dest, int source, int tag)

@@ -128,12 +128,23 @@ EXPERIMENTS = [
         headline=[(figure, f"{k}_{op}{who}") for k in ("fence", "start", "lock") for op in ("put", "get")
                   for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
     Experiment(
+        "epochs-8", "epochs", "One-sided epochs, eight ranks (four on each node; computing is sleeping)",
+        "--sizes 64K --operation put --asleep --time 0.6 --reps 6 --warmup 1", slow_words="",
+        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=8, reference=True,
+        seconds=6, systems="ob1,ob1-thread,ucx,none,helper", onesided=True, figure="SI 5.8, 5.9",
+        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
+                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
+    Experiment(
         "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
         "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,
         onesided=True, figure="SI 5.1(c)",
         headline=[(f"passive_{how}_med", op) for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock")
-                  for how in ("idle", "computing")]
+                  for how in ("idle", "computing", "always")]
         + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),
+    Experiment(
+        "lu", "lu", "LU decomposition over windows", "--size 1024 --time 1.5 --reps 12", intra_words="--size 768",
+        quick="--size 128 --block 32 --reps 2 --verify", seconds=3, onesided=True, figure="SI 5.14",
+        headline=[("t_total_min", "lu@hidden"), ("t_total_min", "lu@in_turn")]),
     Experiment(
         "skew", "skew", "MPI_Gather and MPI_Reduce whose root is late", "--sizes 64K,256K --ratio 0,2,8 --reps 7",
         quick="--sizes 16K --ratio 0,2 --reps 3", seconds=2, systems=WITHOUT_BASELINES, figure="CH 11",
@@ -161,6 +172,8 @@ EXPERIMENTS = [
         systems="ob1,ob1-thread,ucx,none,poll,interrupt,helper", figure="SI 4.14, LF 4", headline=[("t_total_min", "adi@hidden")]),
 ]
 
+KERNELS = ("stencil", "fft", "cannon", "adi", "lu")
+
 # What is compiled differently.
-FLAGS = {"cannon": ("-O3", "-fopenmp"), "stencil": ("-O3",), "adi": ("-O3",), "fft": ("-O3",)}
+FLAGS = {"cannon": ("-O3", "-fopenmp"), "stencil": ("-O3",), "adi": ("-O3",), "fft": ("-O3",), "lu": ("-O3",)}
 LIBRARIES = {"fft": ("-lfftw3",)}

@@ -235,7 +235,8 @@ class Report:
                 yield charts.bars(f"epoch of {charts.size_name(size)}, the {who} computes, {where}", "of the ideal",
                                   groups, self.systems, TITLES, 0, None, 1)
         elif e.key == "passive":
-            for how, words in (("idle", "waits in MPI"), ("computing", "computes")):
+            for how, words in (("idle", "waits in MPI, and computes in turns"), ("computing", "computes, and waits in turns"),
+                               ("always", "waits in MPI all the time")):
                 groups = {}
                 for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock"):
                     for system in self.systems:
@@ -243,7 +244,7 @@ class Report:
                         if v:
                             groups.setdefault(op.replace("_", " "), {})[system] = min(v.middle, 400)
                 yield charts.bars(f"8 bytes, the target {words}, {where}", "us (400: or more)", groups, self.systems, TITLES)
-        elif e.program in ("stencil", "fft", "cannon", "adi"):
+        elif e.program in plan.KERNELS:
             groups = {}
             for form in ("in_turn", "hidden"):
                 mode = f"{e.program}@{form}"
@@ -278,7 +279,7 @@ class Report:
 
     def table_of(self, e, setting):
         columns = []
-        if e.program in ("stencil", "fft", "cannon", "adi"):
+        if e.program in plan.KERNELS:
             for name, figure, ending in self.KERNEL_COLUMNS:
                 sizes = self.r.sizes(e.key, setting, figure, e.program + ending)
                 columns += [(name, figure, e.program + ending, sizes[-1])] if sizes else []
@@ -307,8 +308,9 @@ class Report:
     # ---- the rest
 
     def claims(self):
-        rows = [[esc(c.source), f'<span class="small">{esc(c.claim)}</span>', f'<span class="small">{esc(c.here(self.r))}</span>',
-                 f'<span class="small">{esc(c.why)}</span>'] for c in lab_claims.CLAIMS]
+        measured = [(c, here) for c in lab_claims.CLAIMS if (here := c.here(self.r)) is not None]
+        rows = [[esc(c.source), f'<span class="small">{esc(c.claim)}</span>', f'<span class="small">{esc(here)}</span>',
+                 f'<span class="small">{esc(c.why)}</span>'] for c, here in measured]
         return table(["document", "claim", "here", "why"], rows).replace("<td>", '<td class="l">')
 
     def runs(self):

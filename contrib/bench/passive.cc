@@ -141,10 +141,10 @@ private:
 
     void latencies()
     {
-        program_.say("%-20s %10s %14s %14s   (us, median)\n", "operation", "bytes", "target waits",
-                     "it computes");
+        program_.say("%-20s %10s %14s %14s %14s   (us, median)\n", "operation", "bytes", "target waits",
+                     "it computes", "always waits");
         for (const operation &op : operations()) {
-            std::vector<double> idle, computing;
+            std::vector<double> idle, computing, always;
             counters counted;
             const counters before = pvars_.read();
             const double begin = now_us();
@@ -152,12 +152,18 @@ private:
                 idle.push_back(once(op, false));
                 computing.push_back(once(op, true));
             }
+            const double again = now_us(); // a target that has not computed for long
+            for (int i = 0; i < o_.reps && go_on(i, again); ++i) {
+                always.push_back(once(op, false));
+            }
             pvars_.accumulate(counted, before, pvars_.read());
             report_counters(program_.out(), op.name, op.bytes, counted);
             figures &out = program_.out();
             out.put_both("passive_idle", op.name, op.bytes, "us", idle);
             out.put_both("passive_computing", op.name, op.bytes, "us", computing);
-            program_.say("%-20s %10zu %14.2f %14.2f\n", op.name, op.bytes, median(idle), median(computing));
+            out.put_both("passive_always", op.name, op.bytes, "us", always);
+            program_.say("%-20s %10zu %14.2f %14.2f %14.2f\n", op.name, op.bytes, median(idle), median(computing),
+                         median(always));
         }
     }
 

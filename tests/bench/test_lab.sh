@@ -19,6 +19,8 @@ journal=$out/results/journal.jsonl
 runs() { cat "$journal" 2>/dev/null | wc -l; }
 
 # interrupted after some runs: nothing is left, and the same command goes on
+segments() { ls /dev/shm | grep -E '^(vader_segment|smartint)' | sort; }
+before=$(segments)
 "$top/contrib/bench/run-lab" --quick --out "$out/results" >"$out/log" 2>&1 &
 lab=$!
 for _ in $(seq 1800); do
@@ -29,6 +31,12 @@ kill -TERM $lab 2>/dev/null
 wait $lab
 interrupted=$?
 lab=
+for _ in $(seq 50); do
+    left=$(comm -13 <(echo "$before") <(segments))
+    [ -n "$left" ] || break
+    sleep 0.1
+done
+if [ -z "$left" ]; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$(echo $left)"; fi
 kept=$(runs)
 head -n "$kept" "$journal" >"$out/before" 2>/dev/null
 timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick --out "$out/results" >>"$out/log" 2>&1
