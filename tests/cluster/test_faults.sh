@@ -62,6 +62,18 @@ expect_ok
 expect_message 'smartint could not start the helper process' 'Host: +n[01]' 'Program: +/nonexistent' 'Remedy: '
 verdict
 
+# One that is ready after five seconds, as on a slow or busy machine: nobody says that it is missing, and it relays.
+SMARTINTD=${SMARTINT_COMPONENT_DIR:-$HOME/.openmpi/components}/smartintd
+printf '#!/bin/sh\nsleep 5\nexec "%s" "$@"\n' "$SMARTINTD" >"$WORK/late" && chmod 755 "$WORK/late"
+rm -f "$WORK"/stats.*
+run_job helper-late 60 "${S[@]}" --mca smartint_helper_path "$WORK/late" --mca smartint_stats_file "$WORK/stats.%r" \
+    "$PROGRAM" 1 2
+expect_ok
+expect_silence
+relayed=$(cat "$WORK"/stats.? | awk '$1 == "notices_relayed" { n += $2 } END { print n + 0 }')
+[ "$relayed" -gt 0 ] || complain "no notice was handed to a helper"
+verdict
+
 run_job transport-none 60 "${S[@]}" --mca smartint_transport none "$PROGRAM" 1 2
 expect_end 20
 expect_message 'pml/smartint has no way to a process' 'Host: +n' 'Remedy: '

@@ -115,6 +115,13 @@ expect_ok
 expect_message "$TITLE" 'Program: +/bin/false' 'Reason: ' 'Remedy: '
 verdict
 
+# One that hangs. One that is only late is tried between nodes (tests/cluster/test_faults.sh).
+printf '#!/bin/sh\nsleep 23\n' >"$WORK/hangs" && chmod 755 "$WORK/hangs"
+run_job helper-hangs 60 "${S[@]}" --mca smartint_helper_path "$WORK/hangs" --mca smartint_network always "$PROGRAM" 1 2
+expect_ok
+expect_message "$TITLE" "Program: +$WORK/hangs" 'Reason: +it was not ready after 20 s' 'Remedy: '
+verdict
+
 rm -f "$WORK"/stats.*
 run_job helpers-0 30 "${S[@]}" --mca smartint_helpers 0 --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 1 2
 expect_ok

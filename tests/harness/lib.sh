@@ -4,9 +4,9 @@
 #
 #   snapshot_before              note what is on the machine before a test
 #   check_after PROGRAM...       0 when nothing is left; else 1, and $LEFT_BEHIND says what
-#   check_output FILE            0 when FILE holds no unexpected line; else 1, $UNEXPECTED has the first
+#   check_output FILE            0 when FILE holds no unexpected line; else 1, $UNEXPECTED has the first with text
 #   pass NAME [SECONDS]          print and record a result
-#   fail NAME REASON [LOG]
+#   fail NAME REASON [LOG]        and print how the log ends: elsewhere that is all one gets to see
 #   skip NAME REASON
 #   summary                      last line `N passed, N failed`; returns 1 if any failed
 #
@@ -54,6 +54,7 @@ pass() {
 fail() {
     LIB_FAILED=$((LIB_FAILED + 1))
     lib_say "FAIL $1: $2${3:+, log $3}"
+    [ -z "${3:-}" ] || tail -n 40 -- "$3" 2>/dev/null | sed 's/^/    | /'
     lib_record FAIL "$1"
 }
 
@@ -194,6 +195,6 @@ check_output() {
     if [ -n "${SMARTINT_HARMLESS:-}" ]; then
         filters+=(-f "$SMARTINT_HARMLESS")
     fi
-    UNEXPECTED=$(grep -Ev "${filters[@]}" -- "$1" | head -n 1)
+    UNEXPECTED=$(grep -Ev "${filters[@]}" -- "$1" | awk '/[[:alnum:]]/ { found = $0; exit } { found = $0 } END { print found }')
     [ -z "$UNEXPECTED" ]
 }

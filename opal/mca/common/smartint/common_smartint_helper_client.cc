@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 
@@ -96,16 +97,21 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
     return error;
 }
 
-std::vector<std::byte> helper_client::address(const segment &board, unsigned milliseconds) {
+std::vector<std::byte> helper_client::address(const segment &board, unsigned milliseconds, bool *late) {
     const auto &h = board.helper(0);
-    for (unsigned waited = 0;; ++waited) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    for (;;) {
         const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
         if (layout::helper_sleeping == state || layout::helper_polling == state) {
             const std::uint32_t bytes = std::min(h.address_bytes, layout::node_address_bytes);
             const auto *a = reinterpret_cast<const std::byte *>(h.address);
             return {a, a + bytes};
         }
-        if (layout::helper_starting != state || waited >= milliseconds || reap()) {
+        if (layout::helper_starting != state || reap()) {
+            return {};
+        }
+        if (std::chrono::steady_clock::now() >= end) {
+            *late = true;
             return {};
         }
         const timespec t{0, 1000000};

@@ -24,9 +24,9 @@ public:
     // node: it tells the other nodes where it can be reached now.
     int start(const segment &board, const params &p, unsigned index, const std::string &program,
               std::uint64_t moved_node = 0);
-    // The helper's network address, waiting at most `milliseconds` for it; empty: none.
-    // Empty at once where the helper has said that it can't start.
-    std::vector<std::byte> address(const segment &board, unsigned milliseconds);
+    // The helper's network address, waiting at most `milliseconds` for it; empty: none. Empty at
+    // once where the helper has said that it can't start; `late` where the time was over.
+    std::vector<std::byte> address(const segment &board, unsigned milliseconds, bool *late);
     // Collect the intermediate children; safe to repeat. True: one said that it can't start.
     bool reap();
 

@@ -29,7 +29,9 @@ namespace smartint {
 namespace {
 
 constexpr const char *help_file = "help-common-smartint.txt";
-constexpr unsigned helper_wait_ms = 2000; // mpirun must not wait for a helper that hangs
+// For a helper that hangs; one that ends is seen at once. To open a transport takes up to a second
+// on a slow processor, and a busy machine stands still for seconds.
+constexpr unsigned helper_wait_ms = 20000;
 
 struct variables {
 #define SMARTINT_STRING(name, def, level, help) const char *name = def;
@@ -247,9 +249,11 @@ void lead(const params &p, const job_shape &j) {
         }
     }
     if (e.net().is_open() && count > 0) {
-        const auto address = state().helpers.address(board, helper_wait_ms);
+        bool late = false;
+        const auto address = state().helpers.address(board, helper_wait_ms, &late);
         if (address.empty()) {
-            tell(topic::no_helper, program.c_str(), "it could not start");
+            const std::string after = "it was not ready after " + std::to_string(helper_wait_ms / 1000) + " s";
+            tell(topic::no_helper, program.c_str(), late ? after.c_str() : "it could not start");
         }
         state().mine.helper_bytes = static_cast<std::uint32_t>(address.size());
         std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), address.size(),
