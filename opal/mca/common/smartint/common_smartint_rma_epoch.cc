@@ -14,18 +14,24 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     rma_fence &f = w->fences.emplace_back();
     f.sync = sync;
     f.flushed = std::make_unique<rma_sync>();
+    // One part of it is this call's. The flush of this process's own part ends in push(): the barrier must not
+    // begin, and the fence go, before the flushes of all others are counted in too.
+    rma_sync *const flushed = f.flushed.get();
+    flushed->pending = 1;
     if (nullptr != sync) {
         ++sync->pending;
     }
     f.number = w->fences_begun + 1;
+    // f is not touched from here on: where a member is lost the fence may end in the middle of this.
     for (auto &p : w->peers) {
         if (flushes && p && !quiet(p.get())) {
-            rma_item *i = make(rma_item::what::flush, f.flushed.get());
+            rma_item *i = make(rma_item::what::flush, flushed);
             i->for_fence = true;
             push(p.get(), i);
         }
     }
     ++w->fences_begun;
+    part_done(flushed, rma_error::none);
     drive_fences(w);
 }
 
