@@ -132,6 +132,39 @@ static void wrong_use(void)
     MPI_Group_free(&world);
 }
 
+// Of what one call names a part is not attached: the whole is refused, and whatever waits for it ends.
+static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone)
+{
+    enum { PIECES = 3 };
+    const int lengths[PIECES] = {2, 3, 1};
+    int from[6] = {1, 1, 1, 1, 1, 1}, into[6];
+    MPI_Request r;
+    for (int first = 0; first < PIECES; ++first) {
+        MPI_Aint places[PIECES];
+        MPI_Datatype pieces;
+        for (int i = 0; i < PIECES; ++i) { // the one that is not there stands at each place once
+            places[i] = MPI_Aint_diff(there[i == first ? gone : 20 + 2 * i], there[0]);
+        }
+        MPI_Type_create_hindexed(PIECES, lengths, places, MPI_INT, &pieces);
+        MPI_Type_commit(&pieces);
+        MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+        MPI(MPI_Get_accumulate(from, 6, MPI_INT, into, 6, MPI_INT, right, there[0], 1, pieces, MPI_SUM, win));
+        EXPECT(MPI_Win_flush_local(right, win), MPI_ERR_RMA_RANGE);
+        MPI(MPI_Get(into, 6, MPI_INT, right, there[0], 1, pieces, win));
+        EXPECT(MPI_Win_flush_local(right, win), MPI_ERR_RMA_RANGE);
+        MPI(MPI_Rget_accumulate(from, 6, MPI_INT, into, 6, MPI_INT, right, there[0], 1, pieces, MPI_SUM, win, &r));
+        MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        EXPECT(MPI_Win_unlock(right, win), MPI_ERR_RMA_RANGE);
+        MPI_Type_free(&pieces);
+    }
+    MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+    MPI(MPI_Get(into, 6, MPI_INT, right, there[20], 6, MPI_INT, win));
+    MPI(MPI_Win_unlock(right, win));
+    for (int i = 0; i < 6; ++i) {
+        CHECK(0 == into[i], "int %d is %d after what was refused", i, into[i]);
+    }
+}
+
 // Regions come and go; what is not attached is refused, and the window works on.
 static void dynamic(void)
 {
@@ -151,6 +184,9 @@ static void dynamic(void)
     EXPECT(MPI_Win_attach(win, regions[3] + 1, 4), MPI_ERR_RMA_ATTACH);
     EXPECT(MPI_Win_detach(win, &value), MPI_ERR_RMA_ATTACH);
     MPI(MPI_Win_detach(win, regions[7]));
+    MPI(MPI_Win_attach(win, regions[7], 0));
+    MPI(MPI_Win_attach(win, regions[8], 0));
+    MPI(MPI_Win_detach(win, regions[8]));
     MPI_Allgather(mine, REGIONS, MPI_AINT, theirs, REGIONS, MPI_AINT, MPI_COMM_WORLD);
     const MPI_Aint *there = theirs + right * REGIONS;
     MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
@@ -170,13 +206,12 @@ static void dynamic(void)
     EXPECT(MPI_Win_flush(right, win), MPI_ERR_RMA_RANGE);
     MPI(MPI_Get(&got, 1, MPI_INT, right, MPI_Aint_add(there[5], 20), 1, MPI_INT, win));
     MPI(MPI_Win_unlock(right, win));
+    refused_in_part(win, there, 7);
     CHECK(got == my_rank, "got %d after what was refused", got);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < REGIONS; ++i) {
         CHECK(7 == i ? 0 == regions[i][i] : left == regions[i][i], "region %d has %d", i, regions[i][i]);
-        if (7 != i) {
-            MPI(MPI_Win_detach(win, regions[i]));
-        }
+        MPI(MPI_Win_detach(win, regions[i]));
     }
     MPI(MPI_Win_free(&win));
     for (int i = 0; i < REGIONS; ++i) {
@@ -226,6 +261,46 @@ static void requests(void)
 }
 
 // Accumulates of one origin to one place keep their order; a lock around get and put makes them one.
+// Pairs have a size that is no power of two: a large operation is cut between two of them, whoever does it.
+static void pairs(void)
+{
+    test_note = "many pairs";
+    enum { N = 20011 };
+    typedef struct { double value; int index; } Pair;
+    Pair *memory, *mine = malloc(N * sizeof(Pair)), *old = malloc(N * sizeof(Pair));
+    MPI_Win win;
+    MPI(MPI_Win_allocate(N * sizeof(Pair), sizeof(Pair), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    for (int target = 0; target < n_ranks; ++target) {
+        for (int i = 0; i < N; ++i) {
+            mine[i] = (Pair){(i + my_rank) % n_ranks, my_rank};
+            memory[i] = (Pair){-1, -1};
+        }
+        MPI(MPI_Win_fence(0, win));
+        MPI(MPI_Accumulate(mine, N, MPI_DOUBLE_INT, target, 0, N, MPI_DOUBLE_INT, MPI_MAXLOC, win));
+        MPI(MPI_Win_fence(0, win));
+        if (0 == my_rank) {
+            MPI(MPI_Get_accumulate(mine, N, MPI_DOUBLE_INT, old, N, MPI_DOUBLE_INT, target, 0, N, MPI_DOUBLE_INT,
+                                   MPI_REPLACE, win));
+        }
+        MPI(MPI_Win_fence(0, win));
+        for (int i = 0; i < N; ++i) {
+            const int largest = ((n_ranks - 1 - i) % n_ranks + n_ranks) % n_ranks; // whose value is n_ranks - 1
+            if (0 == my_rank) {
+                CHECK(old[i].value == n_ranks - 1 && old[i].index == largest, "pair %d at %d was %g, %d", i, target,
+                      old[i].value, old[i].index);
+            }
+            if (target == my_rank) {
+                CHECK(memory[i].value == i % n_ranks && memory[i].index == 0, "pair %d is %g, %d", i,
+                      memory[i].value, memory[i].index);
+            }
+        }
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    MPI(MPI_Win_free(&win));
+    free(mine);
+    free(old);
+}
+
 static void order_and_locks(void)
 {
     test_note = "the order of accumulates";
@@ -406,6 +481,7 @@ int main(int argc, char **argv)
     wrong_use();
     dynamic();
     requests();
+    pairs();
     order_and_locks();
     groups();
     shared();

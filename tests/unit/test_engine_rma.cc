@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Epochs of two engines on one board, driven by hand: what a fence must have waited for, whoever is first.
+// One-sided calls of two engines on one board, driven by hand: what a fence must have waited for, whoever is
+// first; what is refused ends; messages of the smallest ring.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
-#include "harness_engine.h"
+#include "harness_exchange.h"
 
 namespace smartint {
 namespace {
 
 using std::byte;
+using test::count;
 
 constexpr std::uint32_t window_id = 5;
-constexpr std::size_t exposed = 4096;
+constexpr std::size_t exposed = 262144;
 
 // A dynamic window of both: everything goes by message, to the own process too.
 class pair_of_windows : public ::testing::Test {
@@ -26,6 +30,7 @@ protected:
         rma_window *window = nullptr;
         std::array<byte, exposed> memory{};
         std::array<byte, exposed> buffer{};
+        std::array<byte, exposed> fetched{};
 
         rma_peer *peer(int of) { return e.one_sided().peer(window, of); }
         void fence(rma_sync *sync) {
@@ -33,16 +38,24 @@ protected:
             e.one_sided().fence(window, true, sync);
             e.leave();
         }
-        // So many bytes of the buffer, to the same place there.
-        void put(int to, byte *there, std::size_t bytes) {
+        void submit(int to, rma_item *i, byte *there, const rma_layout &layout) {
             e.enter();
-            rma_item *i = rma::make(rma_item::what::put);
-            i->origin = buffer.data();
-            i->origin_layout = rma_layout(bytes);
             i->target = reinterpret_cast<std::uint64_t>(there);
-            i->target_layout = rma_layout(bytes);
+            i->target_layout = layout;
+            if (rma_item::what::get != i->kind) {
+                i->origin = buffer.data();
+                i->origin_layout = rma_layout(layout.bytes());
+            }
+            if (rma_item::what::get == i->kind || rma_item::what::fetch == i->kind) {
+                i->result = fetched.data();
+                i->result_layout = rma_layout(layout.bytes());
+            }
             e.one_sided().submit(peer(to), i);
             e.leave();
+        }
+        // So many bytes of the buffer.
+        void put(int to, byte *there, std::size_t bytes) {
+            submit(to, rma::make(rma_item::what::put), there, rma_layout(bytes));
         }
     };
 
@@ -71,7 +84,13 @@ protected:
         pair_.drive(what, [&] { return x.done() && y.done(); });
     }
 
-    test::node_pair pair_{test::test_params("none")};
+    static params smallest_ring() {
+        params p = test::test_params("none");
+        p.ring_bytes = 16384;
+        return p;
+    }
+
+    test::node_pair pair_{smallest_ring()};
     side zero_{pair_.a, 0};
     side one_{pair_.b, 1};
 };
@@ -133,6 +152,114 @@ TEST_F(pair_of_windows, fences_follow_each_other_whoever_comes_first) {
     }
     EXPECT_TRUE(zero_.e.one_sided().idle(zero_.window));
     EXPECT_TRUE(one_.e.one_sided().idle(one_.window));
+}
+
+// Neither a message that is larger than what the ring takes, nor one whose runs alone are.
+TEST_F(pair_of_windows, what_is_large_or_in_many_pieces_goes_through_the_smallest_ring) {
+    ASSERT_LT(pair_.to_b->max_payload, 64 * sizeof(rma_run));
+    rma_layout strided;
+    for (std::int64_t i = 0; i < 400; ++i) {
+        strided.append(i * i + 8 * i, 8); // no two at the same distance: a run each
+    }
+    rma_layout sparse(1);
+    sparse.append(exposed - 1, 1);
+    using what = rma_item::what;
+    for (const rma_layout &layout : {rma_layout(exposed), strided, sparse}) {
+        for (const what kind : {what::put, what::accumulate, what::fetch, what::get}) {
+            for (const int to : {0, 1}) {
+                byte *there = (0 == to ? zero_ : one_).memory.data();
+                rma_sync done;
+                zero_.fetched.fill(byte{0});
+                zero_.submit(to, rma::make(kind), there, layout);
+                zero_.e.enter();
+                zero_.e.one_sided().flush(zero_.peer(to), &done);
+                zero_.e.leave();
+                pair_.drive("what was asked for", [&] { return done.done() && zero_.e.one_sided().idle(zero_.window); });
+                if (what::get == kind) {
+                    EXPECT_EQ(byte{0x5a}, zero_.fetched[layout.bytes() - 1]);
+                    EXPECT_TRUE(std::equal(zero_.buffer.begin(), zero_.buffer.begin() + static_cast<std::ptrdiff_t>(layout.bytes()),
+                                           zero_.fetched.begin()));
+                }
+            }
+        }
+    }
+    EXPECT_EQ(0U, count(pair_.a, stat::refused_messages) + count(pair_.b, stat::refused_messages));
+    EXPECT_EQ(0U, count(pair_.b, stat::rma_refused));
+}
+
+// A part of it lies where nothing is attached: whatever waits for it ends all the same.
+TEST_F(pair_of_windows, a_fetch_that_is_refused_for_one_of_its_runs_ends) {
+    rma_sync done;
+    rma_layout three(8);
+    three.append(-1000000, 8);
+    three.append(100, 16);
+    for (const int to : {0, 1}) {
+        for (const auto kind : {rma_item::what::fetch, rma_item::what::get}) {
+            zero_.submit(to, rma::make(kind, &done), (0 == to ? zero_ : one_).memory.data() + 64, three);
+            pair_.drive("what is refused", [&] { return done.done() && zero_.e.one_sided().idle(zero_.window); });
+            EXPECT_EQ(rma_error::range, zero_.e.one_sided().take_error(zero_.window));
+            EXPECT_EQ(0U, zero_.peer(to)->fetching + zero_.peer(to)->getting);
+        }
+    }
+}
+
+// 12 bytes do not go into 64 KiB. In memory that is at hand they are combined here, so many at a time.
+TEST_F(pair_of_windows, pairs_are_combined_whole_however_many) {
+    constexpr std::size_t many = 10007;
+    zero_.e.enter();
+    zero_.e.one_sided().destroy(zero_.window);
+    zero_.window = zero_.e.one_sided().create(window_id, 0,
+                                              {{zero_.self, reinterpret_cast<std::uint64_t>(zero_.memory.data()), exposed},
+                                               {pair_.to_b, reinterpret_cast<std::uint64_t>(one_.memory.data()), exposed}},
+                                              false);
+    zero_.e.leave();
+    for (std::size_t i = 0; i < many; ++i) {
+        const double value = static_cast<double>(i);
+        const int index = static_cast<int>(i);
+        std::memcpy(zero_.buffer.data() + 12 * i, &value, 8);
+        std::memcpy(zero_.buffer.data() + 12 * i + 8, &index, 4);
+    }
+    rma_layout layout; // as they lie in memory, with a gap behind each
+    layout.append(0, 12);
+    layout.repeat(many, 16);
+    for (const auto kind : {rma_item::what::accumulate, rma_item::what::fetch}) {
+        rma_sync done;
+        rma_item *i = rma::make(kind, &done);
+        i->op = rma_operator::maxloc;
+        i->type = rma_type::pair_f64;
+        zero_.submit(0, i, zero_.memory.data(), layout);
+        pair_.drive("pairs", [&] { return done.done(); });
+    }
+    EXPECT_GT(count(pair_.a, stat::rma_direct), 0U);
+    for (std::size_t i = 0; i < many; ++i) {
+        ASSERT_EQ(0, std::memcmp(zero_.memory.data() + 16 * i, zero_.buffer.data() + 12 * i, 12)) << i;
+    }
+    EXPECT_EQ(0, std::memcmp(zero_.fetched.data(), zero_.buffer.data(), 12 * many));
+    EXPECT_EQ(byte{0}, zero_.memory[16 * many]);
+}
+
+TEST_F(pair_of_windows, a_test_for_the_end_of_an_exposure_ends_if_an_origin_is_lost) {
+    rma &r = zero_.e.one_sided();
+    zero_.e.enter();
+    r.post(zero_.window, {1}, false, false);
+    EXPECT_FALSE(r.test(zero_.window));
+    engine_access::lose(zero_.e, pair_.to_b);
+    EXPECT_TRUE(r.test(zero_.window));
+    EXPECT_EQ(rma_error::lost, r.take_error(zero_.window));
+    zero_.e.leave();
+}
+
+TEST_F(pair_of_windows, regions_do_not_overlap_and_an_empty_one_is_one_too) {
+    rma &r = zero_.e.one_sided();
+    rma_window *w = zero_.window; // all of memory is attached
+    const auto at = reinterpret_cast<std::uint64_t>(zero_.memory.data());
+    EXPECT_FALSE(r.attach(w, at + 8, 8));
+    EXPECT_TRUE(r.attach(w, at + 8, 0));
+    EXPECT_TRUE(r.detach(w, at + 8));
+    EXPECT_FALSE(r.detach(w, at + 8));
+    EXPECT_TRUE(r.detach(w, at));
+    EXPECT_TRUE(r.attach(w, at + 8, 0));
+    EXPECT_TRUE(r.attach(w, at, exposed));
 }
 
 // What the fence of a process with a lost member waits for ends, and so does the fence, in the middle of its call.

@@ -336,9 +336,6 @@ int osc_smartint_attach(ompi_win_t *win, void *base, std::size_t size) noexcept 
     if (!m.window->dynamic) {
         return MPI_ERR_RMA_FLAVOR;
     }
-    if (0 == size) {
-        return MPI_SUCCESS;
-    }
     return engine::instance().one_sided().attach(m.window, reinterpret_cast<std::uint64_t>(base),
                                                  size)
                ? MPI_SUCCESS

@@ -314,7 +314,7 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
     // what both can take, less our own words
     constexpr std::uint32_t own = sizeof(std::uint64_t) + wire::max_header;
     const std::uint32_t whole = network_.max_message(address, bytes);
-    if (whole <= own) {
+    if (whole < own + least_payload) {
         return nullptr;
     }
     const std::uint32_t room = whole - own;

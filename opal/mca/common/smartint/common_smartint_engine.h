@@ -54,6 +54,9 @@ struct pending_message {
 
 enum class route : std::uint8_t { self, shared, network };
 
+// No endpoint has less room in a message: one-sided ones hold a few runs and an element.
+inline constexpr std::uint32_t least_payload = 256;
+
 struct endpoint {
     std::uint64_t name = 0; // job << 32 | process
     route way = route::network;

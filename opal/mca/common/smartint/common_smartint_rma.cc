@@ -108,7 +108,8 @@ bool rma::idle(const rma_window *w) const {
 
 bool rma::attach(rma_window *w, std::uint64_t base, std::uint64_t bytes) {
     const auto overlaps = [&](const rma_region &r) {
-        return base < r.base + r.bytes && r.base < base + bytes;
+        // nothing overlaps nothing, and is kept for its detach
+        return 0 != bytes && 0 != r.bytes && base < r.base + r.bytes && r.base < base + bytes;
     };
     if (base + bytes < base || std::any_of(w->regions.begin(), w->regions.end(), overlaps)) {
         return false;
@@ -118,7 +119,13 @@ bool rma::attach(rma_window *w, std::uint64_t base, std::uint64_t bytes) {
 }
 
 bool rma::detach(rma_window *w, std::uint64_t base) {
-    return 1 == std::erase_if(w->regions, [&](const rma_region &r) { return base == r.base; });
+    // the last one that begins there: an empty one may have come to another
+    const auto r = std::find_if(w->regions.rbegin(), w->regions.rend(), [&](const rma_region &x) { return base == x.base; });
+    if (r == w->regions.rend()) {
+        return false;
+    }
+    w->regions.erase(std::next(r).base());
+    return true;
 }
 
 rma_peer *rma::peer(rma_window *w, int rank) {

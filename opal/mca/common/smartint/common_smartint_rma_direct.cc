@@ -262,7 +262,8 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
     std::byte *const theirs = address_of(p, i->target);
     const bool fetches = rma_item::what::fetch == i->kind;
     while (0 != i->target_at.left()) {
-        std::uint64_t bytes = std::min({i->target_at.left(), alone_bytes, budget_ / unit * unit});
+        // whole elements: a packed pair has 6, 12 or 20 bytes
+        std::uint64_t bytes = std::min({i->target_at.left(), alone_bytes / unit * unit, budget_ / unit * unit});
         if (0 == bytes) {
             return step::again;
         }

@@ -161,8 +161,11 @@ void rma::wait(rma_window *w, rma_sync *sync) {
 
 bool rma::test(rma_window *w) {
     rma_exposure &x = w->exposures.front();
-    if (1 != w->exposures.size() || !x.posted || 0 != x.open) {
+    if (1 != w->exposures.size() || !x.posted || (0 != x.open && !w->broken)) {
         return false;
+    }
+    if (0 != x.open) {
+        note_error(w, rma_error::lost);
     }
     w->exposures.pop_front();
     return true;

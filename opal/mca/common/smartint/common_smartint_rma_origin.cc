@@ -12,7 +12,7 @@
 namespace smartint {
 namespace {
 
-constexpr unsigned most_runs = 64;              // of one message
+constexpr unsigned most_runs = 64;              // of one message that has room for more data than runs
 constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
 constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
 
@@ -20,6 +20,12 @@ std::uint64_t now_us() {
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
+}
+
+// Of one message: at most half of it. Where datagrams are small (ud by Ethernet: 1024 bytes) these are a few.
+unsigned runs_towards(const endpoint *ep) {
+    static_assert(least_payload / 2 / sizeof(rma_run) >= 3, "one element in two pieces, and take()'s one more");
+    return std::min<unsigned>(most_runs, ep->max_payload / 2 / sizeof(rma_run) - 1);
 }
 
 // Whoever waits for it may do so much later; else a call does, from now on.
@@ -251,12 +257,13 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         i->id = gets_.add(i);
         ++p->gets_begun;
     }
+    const unsigned entries = runs_towards(p->ep);
     while (0 != i->target_at.left()) {
         if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
             return step::blocked; // data that arrives goes on
         }
         std::uint64_t room = std::min<std::uint64_t>(
-            p->ep->max_payload - (most_runs + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
+            p->ep->max_payload - (entries + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
         if (nullptr != p->asked) { // no larger than what may go ahead
             room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
         }
@@ -265,7 +272,7 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         runs_.clear();
         const std::uint64_t at = i->target_at.done();
         const auto bytes = static_cast<std::uint32_t>(
-            i->target_at.take(room - room % unit, most_runs, unit, &runs_));
+            i->target_at.take(room - room % unit, entries, unit, &runs_));
         for (rma_run &run : runs_) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
@@ -321,7 +328,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         h.kind = wire::rma_kind::get;
         h.id = i->id;
         h.at = i->target_at.done();
-        i->target_at.take(~0ULL, most_runs, 1, &runs_);
+        i->target_at.take(~0ULL, runs_towards(p->ep), 1, &runs_);
         for (rma_run &run : runs_) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
@@ -421,7 +428,8 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
         return step::done;
     }
     const std::size_t whole = sizeof(head) + runs.size() * sizeof(rma_run) + bytes;
-    if (head.kind <= wire::rma_kind::complete && !may_go_ahead(p, whole)) {
+    const bool kept = head.kind <= wire::rma_kind::complete; // by a target that has not granted the lock
+    if (kept && !may_go_ahead(p, whole)) {
         return step::blocked;
     }
     head.sequence = ep->rma_out + 1;
@@ -447,7 +455,7 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
-        if (nullptr != p->asked) {
+        if (kept && nullptr != p->asked) {
             p->ahead += static_cast<std::uint32_t>(whole);
             e_.stats_.add(stat::rma_ahead);
         }

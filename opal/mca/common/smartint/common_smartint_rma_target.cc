@@ -36,21 +36,23 @@ bool rma::inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) c
     });
 }
 
+// *bytes: of all runs, those behind one that is not inside too, as an origin is told how much will not come.
 bool rma::runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
                       std::uint64_t *bytes) const {
+    bool good = true;
     *bytes = 0;
     for (const rma_run &run : runs) {
         std::int64_t low = 0;
         std::int64_t high = 0;
         std::uint64_t n = 0;
-        if (0 == run.length || 0 == run.count ||
-            __builtin_mul_overflow(run.length, run.count, &n) ||
-            __builtin_add_overflow(*bytes, n, bytes) || !rma_bounds(run, &low, &high) || low < 0 ||
-            !inside(w, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low))) {
+        if (__builtin_mul_overflow(run.length, run.count, &n) || __builtin_add_overflow(*bytes, n, bytes)) {
+            *bytes = UINT64_MAX;
             return false;
         }
+        good = good && 0 != n && rma_bounds(run, &low, &high) && low >= 0 &&
+               inside(w, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low));
     }
-    return true;
+    return good;
 }
 
 void rma::refuse(rma_peer *p, const wire::rma_head &h) {
