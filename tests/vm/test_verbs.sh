@@ -8,11 +8,11 @@ set -u
 transports=${SMARTINT_VERBS:-rc ud}
 
 vm_begin
-vm_programs phases sizes modes waitforms stress
+vm_programs phases sizes modes waitforms stress rma_calls rma_random
 vm_busy
 # shellcheck disable=SC2086
 {
-    vm_run vm-verbs 400 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports
+    vm_run vm-verbs 600 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports
     # ud is slow between two emulated processors: it is tried there where it is asked for
     vm_run vm-two 700 -2 bash "$SMARTINT_TOP/tests/vm/guest-two" ${SMARTINT_VERBS:-rc}
 }
