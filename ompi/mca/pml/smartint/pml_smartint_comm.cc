@@ -23,7 +23,11 @@ namespace {
 // others enter these lists whatever their rank.
 endpoint *endpoint_of(ompi_proc_t *proc) {
     if (ompi_proc_local() == proc) {
-        return engine::instance().add_self();
+        engine &e = engine::instance();
+        e.enter();
+        endpoint *self = e.add_self();
+        e.leave();
+        return self;
     }
     mca_bml_base_endpoint_t *bml = mca_bml_base_get_endpoint(proc);
     if (nullptr == bml) {
@@ -52,16 +56,14 @@ void unreachable(ompi_proc_t *proc) {
 } // namespace
 
 endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
-    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-    engine &e = engine::instance();
-    e.enter();
-    endpoint *ep = endpoint_of(proc);
+    // Not under the gate: others of Open MPI hold the BML's lock when they come to our add_procs, which takes the
+    // gate.
+    endpoint *ep = endpoint_of(ompi_comm_peer_lookup(comm, rank));
     if (nullptr != ep) {
         auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
         // pairs with known_endpoint, outside the gate
         std::atomic_ref(data->peers[static_cast<std::size_t>(rank)]).store(ep, std::memory_order_release);
     }
-    e.leave();
     return ep;
 }
 

@@ -6,27 +6,32 @@
 
 namespace smartint::pml {
 
-void layout_convertor::prepare_send(const void *buf, std::size_t count,
-                                    ompi_datatype_t *datatype) {
+void layout_convertor::prepare(ompi_datatype_t *datatype) {
     release();
     OBJ_CONSTRUCT(&convertor_, opal_convertor_t);
-    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor,
-                                             &datatype->super, count, buf, 0, &convertor_);
+    OMPI_DATATYPE_RETAIN(datatype);
+    datatype_ = datatype;
     ready_ = true;
 }
 
+void layout_convertor::prepare_send(const void *buf, std::size_t count,
+                                    ompi_datatype_t *datatype) {
+    prepare(datatype);
+    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor,
+                                             &datatype->super, count, buf, 0, &convertor_);
+}
+
 void layout_convertor::prepare_receive(void *buf, std::size_t count, ompi_datatype_t *datatype) {
-    release();
-    OBJ_CONSTRUCT(&convertor_, opal_convertor_t);
+    prepare(datatype);
     opal_convertor_copy_and_prepare_for_recv(ompi_proc_local()->super.proc_convertor,
                                              &datatype->super, count, buf, 0, &convertor_);
-    ready_ = true;
 }
 
 void layout_convertor::release() {
     if (ready_) {
         opal_convertor_cleanup(&convertor_);
         OBJ_DESTRUCT(&convertor_);
+        OMPI_DATATYPE_RELEASE(datatype_);
         ready_ = false;
     }
 }

@@ -37,7 +37,10 @@ public:
     void unpack(std::uint64_t at, const void *from, std::uint64_t bytes);
 
 private:
+    void prepare(ompi_datatype_t *datatype);
+
     bool ready_ = false; // beside the request's own fields: all that most messages look at
+    ompi_datatype_t *datatype_ = nullptr; // held: another thread may free its handle during a blocking call
     opal_convertor_t convertor_;
 };
 

@@ -23,7 +23,6 @@ unexpected *look(int src, int tag, ompi_communicator_t *comm, bool take,
         if (nullptr != status && MPI_STATUS_IGNORE != status) {
             status->MPI_SOURCE = u->key.source;
             status->MPI_TAG = u->key.tag;
-            status->MPI_ERROR = MPI_SUCCESS;
             status->_ucount = u->length;
             status->_cancelled = 0;
         }
@@ -33,7 +32,9 @@ unexpected *look(int src, int tag, ompi_communicator_t *comm, bool take,
     return u;
 }
 
+// The message keeps the communicator until it is received: the program may free its handle before.
 ompi_message_t *fill(ompi_message_t *m, unexpected *u, ompi_communicator_t *comm) {
+    OBJ_RETAIN(comm);
     m->comm = comm;
     m->req_ptr = u;
     m->peer = u->key.source;

@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "pml_smartint_request.h"
 
+extern "C" {
+#include "ompi/errhandler/errcode-internal.h"
+}
+
 namespace smartint::pml {
 namespace {
 
@@ -99,6 +103,7 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     }
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
+    OBJ_RELEASE(comm); // the request has its own
     r->super.req_state = OMPI_REQUEST_ACTIVE;
     set_selection(&r->op, comm, r->src, r->tag);
     aim(&r->op, &r->convertor, buf, count, datatype);
@@ -116,15 +121,17 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
 int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
                        ompi_message_t **message, ompi_status_public_t *status) noexcept {
     auto *u = static_cast<unexpected *>((*message)->req_ptr);
+    ompi_communicator_t *comm = (*message)->comm;
     recv_op op;
     layout_convertor convertor;
-    set_selection(&op, (*message)->comm, u->key.source, u->key.tag);
+    set_selection(&op, comm, u->key.source, u->key.tag);
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.receive_matched(&op, u); },
           [&] { return op_state::done == op.state.seen(); });
+    OBJ_RELEASE(comm);
     return fill_status(op, status);
 }
 
@@ -138,7 +145,7 @@ int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
         const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
                              : begin_receive(reinterpret_cast<receive_request *>(q));
         if (OMPI_SUCCESS != rc) {
-            return rc;
+            return ompi_errcode_get_mpi_code(rc); // MPI_Start hands on what it gets
         }
     }
     return OMPI_SUCCESS;

@@ -83,6 +83,7 @@ int cancel_receive(ompi_request_t *request, int) {
         r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
         r->super.req_status.MPI_TAG = MPI_ANY_TAG;
         r->super.req_status._ucount = 0;
+        r->super.req_status.MPI_ERROR = MPI_SUCCESS; // not that of the start before
         ompi_request_complete(&r->super, true);
     }
     return OMPI_SUCCESS;
@@ -216,7 +217,6 @@ int fill_status(const recv_op &op, ompi_status_public_t *status) {
     if (nullptr != status && MPI_STATUS_IGNORE != status) {
         status->MPI_SOURCE = op.got_source;
         status->MPI_TAG = op.got_tag;
-        status->MPI_ERROR = error;
         status->_ucount = op.received;
         status->_cancelled = 0;
     }
@@ -226,7 +226,7 @@ int fill_status(const recv_op &op, ompi_status_public_t *status) {
 void receive_done(recv_op *op) {
     auto *r = request_of<receive_request>(op);
     r->active = false;
-    fill_status(*op, &r->super.req_status);
+    r->super.req_status.MPI_ERROR = fill_status(*op, &r->super.req_status);
     r->convertor.release();
     const bool freed = r->freed;
     // Once complete the request is the application's: nothing of it is touched after that.

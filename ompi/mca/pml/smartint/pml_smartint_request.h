@@ -54,6 +54,7 @@ void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
          ompi_datatype_t *datatype);
 
 // MPI status of a finished receive; MPI error class.
+// Not its MPI_ERROR, which calls that complete one operation leave as it is. Returns the error.
 int fill_status(const recv_op &op, ompi_status_public_t *status);
 
 // From the engine.

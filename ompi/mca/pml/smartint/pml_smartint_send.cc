@@ -79,6 +79,9 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     void *kept = nullptr;
     if (0 != probe.length) {
         kept = mca_pml_base_bsend_request_alloc_buf(probe.length);
+        if (nullptr == kept) { // it has made progress since, which may have delivered what is in the way
+            kept = mca_pml_base_bsend_request_alloc_buf(probe.length);
+        }
         if (nullptr == kept) {
             give_back(r);
             return OMPI_ERR_BUFFER;
@@ -108,14 +111,15 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
 
 } // namespace
 
+// An error leaves the request as it was: one that was not started can be waited for.
 int begin_send(send_request *r) {
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
-    r->super.req_complete = REQUEST_PENDING;
     if (MCA_PML_BASE_SEND_BUFFERED == r->mode) {
         const int rc = send_buffered(r->buf, r->count, r->datatype, r->dst, r->tag, r->comm);
         if (OMPI_SUCCESS != rc) {
             return rc;
         }
+        r->super.req_state = OMPI_REQUEST_ACTIVE;
+        r->super.req_complete = REQUEST_PENDING;
         r->super.req_status.MPI_ERROR = MPI_SUCCESS;
         ompi_request_complete(&r->super, true);
         return OMPI_SUCCESS;
@@ -124,6 +128,8 @@ int begin_send(send_request *r) {
     if (nullptr == ep) {
         return OMPI_ERR_UNREACH;
     }
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_complete = REQUEST_PENDING;
     set_route(&r->op, r->comm, ep, r->tag, MCA_PML_BASE_SEND_SYNCHRONOUS == r->mode);
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
