@@ -165,6 +165,28 @@ static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone)
     }
 }
 
+// One operation on several regions, whose pieces are at equal distances by chance: what lies between is nobody's.
+static void several_regions(MPI_Win win, const MPI_Aint *there)
+{
+    const int lengths[2] = {3, 3};
+    int from[6] = {1, 2, 3, 4, 5, 6}, into[6] = {0}, none[6] = {0};
+    for (int other = 30; other < 34; ++other) {
+        const MPI_Aint places[2] = {0, MPI_Aint_diff(there[other], there[20])};
+        MPI_Datatype pieces;
+        MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &pieces);
+        MPI_Type_commit(&pieces);
+        MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win));
+        MPI(MPI_Put(from, 6, MPI_INT, right, there[20], 1, pieces, win));
+        MPI(MPI_Win_flush(right, win));
+        MPI(MPI_Get(into, 6, MPI_INT, right, there[20], 1, pieces, win));
+        MPI(MPI_Win_flush(right, win));
+        MPI(MPI_Accumulate(none, 6, MPI_INT, right, there[20], 1, pieces, MPI_REPLACE, win));
+        MPI(MPI_Win_unlock(right, win));
+        CHECK(0 == memcmp(from, into, sizeof(from)), "what two regions hold came back as %d, ..., %d", into[0], into[5]);
+        MPI_Type_free(&pieces);
+    }
+}
+
 // Regions come and go; what is not attached is refused, and the window works on.
 static void dynamic(void)
 {
@@ -207,6 +229,7 @@ static void dynamic(void)
     MPI(MPI_Get(&got, 1, MPI_INT, right, MPI_Aint_add(there[5], 20), 1, MPI_INT, win));
     MPI(MPI_Win_unlock(right, win));
     refused_in_part(win, there, 7);
+    several_regions(win, there);
     CHECK(got == my_rank, "got %d after what was refused", got);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < REGIONS; ++i) {
@@ -438,6 +461,13 @@ static void shared(void)
     CHECK(mine[3] == (rank + size - 1) % size * 1000 + 10, "element 3 is %d", mine[3]);
     MPI(MPI_Win_free(&win));
     MPI_Comm_free(&node);
+    if (size < n_ranks) { // there is no memory that several nodes share
+        MPI_Comm all;
+        MPI_Comm_dup(MPI_COMM_WORLD, &all);
+        MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+        EXPECT(MPI_Win_allocate_shared(100, 1, MPI_INFO_NULL, all, &mine, &win), MPI_ERR_RMA_SHARED);
+        MPI_Comm_free(&all);
+    }
 }
 
 // Many windows at once, over other communicators too, freed in another order.

@@ -35,6 +35,11 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
     return MPI_SUCCESS;
 }
 
+// Towards MPI_PROC_NULL: done.
+int nothing(MPI_Win win, MPI_Request *request) {
+    return nonblocking(win, request, [](module &, rma_sync *) { return MPI_SUCCESS; });
+}
+
 bool outside(MPI_Win win, int target) {
     return !ompi_win_invalid(win) && ompi_win_peer_invalid(win, target);
 }
@@ -64,6 +69,9 @@ int iwait(MPI_Win win, MPI_Request *request) {
 }
 
 int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
+    if (MPI_PROC_NULL == target) {
+        return nothing(win, request);
+    }
     if (outside(win, target)) {
         return MPI_ERR_RANK;
     }
@@ -73,6 +81,9 @@ int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int iunlock(int target, MPI_Win win, MPI_Request *request) {
+    if (MPI_PROC_NULL == target) {
+        return nothing(win, request);
+    }
     if (outside(win, target)) {
         return MPI_ERR_RANK;
     }
@@ -91,6 +102,9 @@ int iunlock_all(MPI_Win win, MPI_Request *request) {
 }
 
 int iflush(int target, MPI_Win win, MPI_Request *request) {
+    if (MPI_PROC_NULL == target) {
+        return nothing(win, request);
+    }
     if (outside(win, target)) {
         return MPI_ERR_RANK;
     }

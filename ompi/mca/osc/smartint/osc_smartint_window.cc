@@ -114,6 +114,9 @@ int share_memory(module &m, const plan &where, const announcement &mine,
     const announcement &owner = all[static_cast<std::size_t>(first)];
     if (first != rank && MPI_SUCCESS == owner.error) {
         m.memory.fd = take_descriptor(owner.pid, owner.start_time, owner.fd);
+        if (m.memory.fd < 0) { // yama lets nobody take one, and a file may be opened all the same
+            m.memory.fd = open_their_file(owner.pid, owner.start_time, owner.fd, total);
+        }
     }
     next = mine;
     if (m.memory.fd >= 0 && MPI_SUCCESS == owner.error) {
@@ -171,6 +174,10 @@ int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine
         mine.base = reinterpret_cast<std::uint64_t>(*base);
     }
     int rc = exchange(m.comm, mine, &all);
+    const bool one_node = std::all_of(all.begin(), all.end(), [&](const announcement &a) { return a.node == mine.node; });
+    if (OMPI_SUCCESS == rc && m.shared() && !one_node) {
+        return MPI_ERR_RMA_SHARED; // the same everywhere
+    }
     if (OMPI_SUCCESS != rc || !(m.allocates() || worth_sharing(all))) {
         return rc;
     }

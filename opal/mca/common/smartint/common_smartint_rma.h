@@ -357,7 +357,9 @@ private:
     void take_kept(rma_peer *p);
 
     // rma_target.cc
-    bool inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) const;
+    static const rma_region *region_of(const rma_window *w, std::uint64_t at);
+    static bool inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes);
+    static bool pieces_inside(const rma_window *w, const rma_run &run);
     bool runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
                      std::uint64_t *bytes) const;
     void store(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,

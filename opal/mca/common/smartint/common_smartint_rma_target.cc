@@ -30,10 +30,47 @@ rma_layout layout_of(const std::vector<rma_run> &runs, std::byte **base) {
 
 } // namespace
 
-bool rma::inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) const {
-    return std::any_of(w->regions.begin(), w->regions.end(), [&](const rma_region &r) {
-        return base >= r.base && base - r.base <= r.bytes && bytes <= r.bytes - (base - r.base);
-    });
+const rma_region *rma::region_of(const rma_window *w, std::uint64_t at) {
+    const auto r = std::find_if(w->regions.begin(), w->regions.end(),
+                                [&](const rma_region &x) { return at >= x.base && at - x.base < x.bytes; });
+    return r == w->regions.end() ? nullptr : &*r;
+}
+
+// Regions that touch are as good as one. bytes is not 0.
+bool rma::inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes) {
+    for (;;) {
+        const rma_region *r = region_of(w, base);
+        if (nullptr == r) {
+            return false;
+        }
+        const std::uint64_t room = r->bytes - (base - r->base);
+        if (bytes <= room) {
+            return true;
+        }
+        base += room;
+        bytes -= room;
+    }
+}
+
+// Each of its pieces, where there may be memory between them that nobody attached.
+bool rma::pieces_inside(const rma_window *w, const rma_run &run) {
+    for (std::uint64_t k = 0; k < run.count;) {
+        const auto at = static_cast<std::uint64_t>(run.offset + static_cast<std::int64_t>(k) * run.stride);
+        if (!inside(w, at, run.length)) {
+            return false;
+        }
+        // Those behind it as far as its region goes.
+        const rma_region *r = region_of(w, at);
+        const std::uint64_t before = at - r->base;
+        const std::uint64_t behind = r->bytes - before;
+        const std::uint64_t step = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride);
+        if (behind < run.length) {
+            ++k;
+        } else {
+            k += 1 + (run.stride < 0 ? before : behind - run.length) / std::max<std::uint64_t>(step, 1);
+        }
+    }
+    return true;
 }
 
 // *bytes: of all runs, those behind one that is not inside too, as an origin is told how much will not come.
@@ -50,7 +87,8 @@ bool rma::runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
             return false;
         }
         good = good && 0 != n && rma_bounds(run, &low, &high) && low >= 0 &&
-               inside(w, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low));
+               (inside(w, static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low)) ||
+                (run.count > 1 && pieces_inside(w, run)));
     }
     return good;
 }

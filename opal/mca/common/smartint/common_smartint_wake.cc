@@ -3,6 +3,7 @@
 #include "common_smartint_wake.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "common_smartint_log.h"
 
@@ -56,6 +58,32 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
         }
     }
     ::close(pidfd);
+    return fd;
+}
+
+int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes) {
+    if (0 == pid || their_fd < 0) {
+        return -EINVAL;
+    }
+    const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(their_fd);
+    struct ::stat s {};
+    if (0 != ::stat(path.c_str(), &s)) { // looked at before: to open a pipe or a device may do something
+        return -errno;
+    }
+    if (!S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) != bytes) {
+        return -EINVAL;
+    }
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return -errno;
+    }
+    struct ::stat opened {};
+    // it was that process until now, so it was its descriptor
+    if (0 != ::fstat(fd, &opened) || opened.st_dev != s.st_dev || opened.st_ino != s.st_ino || 0 == start_time ||
+        process_start_time(pid) != start_time) {
+        ::close(fd);
+        return -ESRCH;
+    }
     return fd;
 }
 

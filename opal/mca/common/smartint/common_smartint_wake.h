@@ -23,6 +23,10 @@ std::uint64_t process_start_time(std::uint32_t pid);
 // A descriptor of another process, or -errno. start_time guards against a recycled pid.
 int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd);
 
+// The file behind a descriptor of another process, opened anew for reading and writing, or -errno. It must be a plain
+// file (or memory) of so many bytes. For that the kernel wants less than for taking the descriptor itself.
+int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes);
+
 // The other ranks' descriptors on this node, taken at first use.
 class waker {
 public:
