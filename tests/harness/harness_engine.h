@@ -36,7 +36,10 @@ public:
     static unsigned in_flight(const engine &e) { return e.in_flight_; }
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
-    static bool parked(const engine &e) { return 0 != e.parked_.load(std::memory_order_seq_cst); }
+    static bool parked(const engine &e) { return engine::sleep::parked == e.sleep_.load(std::memory_order_seq_cst); }
+    static bool listens(const engine &e) {
+        return engine::sleep::listens == e.sleep_.load(std::memory_order_seq_cst);
+    }
     static bool has_thread(const engine &e) { return static_cast<bool>(e.thread_); }
     static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
     static std::uint64_t unexpected_messages(const engine &e) {

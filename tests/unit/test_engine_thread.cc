@@ -578,5 +578,30 @@ TEST_F(computing, several_application_threads_share_the_engine) {
     EXPECT_TRUE(d.left().empty() || HasFailure());
 }
 
+// It sleeps until the network has something, and has no timer: what begins inside the node is told by a ring.
+TEST_F(computing, a_thread_that_listens_to_the_network_is_rung_for_a_copy_inside_the_node) {
+    params p = parameters();
+    p.progress = "interrupt";
+    test_recv other, r;
+    test_send s;
+    node_pair n(p);
+    ASSERT_EQ(0, n.b.open_network());
+    n.start_threads();
+    other.aim(big, ctx, 0, tag + 1);
+    n.receive(n.b, other);
+    wait_until("the receiver's thread listens", [&] { return engine_access::listens(n.b); });
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    r.aim(big, ctx, 0, tag);
+    n.receive(n.b, r); // finds it, and goes away
+    wait_until("the thread reads", [&] { return 1 == count(n.b, stat::reads_thread); });
+    test_send last;
+    last.aim(n.to_b, big, 4, ctx, 0, tag + 1);
+    n.send(n.a, last);
+    n.drive("all", [&] { return 1 == s.delivered && 1 == r.delivered && 1 == last.delivered && 1 == other.delivered; });
+    EXPECT_EQ(-1, r.differs(big, 3));
+    EXPECT_EQ(-1, other.differs(big, 4));
+}
+
 } // namespace
 } // namespace smartint

@@ -231,9 +231,12 @@ public:
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
     int wake_descriptor() const { return wake_fd_; }
-    void note_parked(bool parked) {
-        parked_.store(parked ? 1 : 0, std::memory_order_relaxed);
-        if (parked) {
+    // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
+    // wake descriptor alone.
+    enum class sleep : std::uint32_t { short_or_none, listens, parked };
+    void note_sleep(sleep how) {
+        sleep_.store(how, std::memory_order_relaxed);
+        if (sleep::short_or_none != how) {
             std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
         }
     }
@@ -445,7 +448,7 @@ private:
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;
-    std::atomic<std::uint32_t> parked_{0}; // the interrupt thread sleeps on wake_fd_ alone
+    std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
     int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
     std::uint32_t doorbell_pid_[layout::max_helpers] = {}; // whose it is

@@ -249,8 +249,9 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     bool matched = false; // a request is, and its message has not come
     bool fresh = false;   // and the thread may not know
-    const bool transfers = 0 != in_flight_ || 0 != awaited_ || 0 != own_copies_ || 0 != queued_ || expects_ ||
-                           (strategy_->listens() && network_.is_open());
+    // What a thread that sleeps on the transport's descriptor does not hear of, and all that it may see to.
+    const bool unheard = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
+    const bool transfers = unheard || 0 != awaited_ || expects_ || (strategy_->listens() && network_.is_open());
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();
     const bool asked = asked_; // read again outside the gate it would be another thread's
@@ -265,8 +266,9 @@ __attribute__((noinline)) void engine::leave_slow() {
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
         fresh = fresh || (asked && ring_.anything());
     }
-    const bool parked = 0 != parked_.load(std::memory_order_relaxed);
-    if (strategy_->leave(fresh, matched || transfers, parked)) {
+    const sleep how = sleep_.load(std::memory_order_relaxed);
+    const bool work = matched || (sleep::parked == how ? transfers : unheard);
+    if (strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }
 }

@@ -59,11 +59,15 @@ unsigned engine::pump_reads() {
     unsigned events = 0;
     for (std::size_t i = 0; i < network_reads_.size();) {
         recv_op *op = network_reads_[i];
+        const std::uint64_t id = op->id;
         if (!pump_read(op)) {
             ++i;
             continue;
         }
         ++events;
+        if (receives_.find(id) != op) {
+            continue; // no connection: it has failed with all others of the peer, and the next one is in its place
+        }
         network_reads_.erase(network_reads_.begin() + static_cast<std::ptrdiff_t>(i));
         endpoint *ep = op->peer;
         const std::uint64_t sender = op->remote_id;
@@ -89,9 +93,12 @@ bool engine::pump_read(recv_op *op) {
         if (op->failed || op->moved >= op->received) {
             return true;
         }
-        if (ep->lost || !connect(ep, false)) {
+        if (ep->lost) {
             op->failed = true;
             return true;
+        }
+        if (!connect(ep, false)) {
+            return true; // the operation is gone
         }
         const std::uint64_t bytes =
             next_piece(op->received - op->moved, network_.caps().min_read,

@@ -30,15 +30,15 @@ template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes
 // Receives up to this size are not worth a wake, or cannot meet a rendezvous at all. peer:
 // the sender where it is known, or nullptr.
 std::uint64_t engine::arming_floor(const endpoint *peer) const {
-    const std::uint64_t near = std::max(params_.eager_limit, params_.arm_from);
-    const std::uint64_t far = params_.network_eager_limit;
     if (nullptr == peer) {
-        return network_.is_open() ? std::min(near, far) : near;
+        const std::uint64_t near = std::max(params_.eager_limit, params_.arm_from);
+        return network_.is_open() ? std::min<std::uint64_t>(near, params_.network_eager_limit) : near;
     }
     if (route::self == peer->way) {
         return UINT64_MAX; // nobody but this rank can send it
     }
-    return route::network == peer->way ? far : near;
+    // its limits, which may be below those asked for: a ring or a transport takes no more in one message
+    return route::network == peer->way ? peer->eager_limit : std::max<std::uint64_t>(peer->eager_limit, params_.arm_from);
 }
 
 void engine::receive(recv_op *op) {

@@ -25,7 +25,7 @@ constexpr std::uint64_t bytes_per_look = 65536;
 
 void helper_strategy::run(interrupt_thread &t) {
     ask_for_short_turns(t.the_engine().settings().turn_us);
-    t.the_engine().note_parked(true);
+    serve(t, {}); // what began before there was a thread that could be rung
     while (!t.stop_requested()) {
         const auto causes = t.sleep();
         if (t.stop_requested()) {
@@ -58,11 +58,11 @@ bool helper_strategy::park_behind_application(interrupt_thread &t) {
     }
     t.set_timer(0);
     t.ignore_transport();
-    e.note_parked(true);
+    e.note_sleep(engine::sleep::parked);
     if (e.the_gate().application_inside()) {
         return true;
     }
-    e.note_parked(false);
+    e.note_sleep(engine::sleep::short_or_none);
     return false;
 }
 
@@ -85,7 +85,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             }
             return;
         }
-        e.note_parked(false);
+        e.note_sleep(engine::sleep::short_or_none);
         e.thread_begins();
         events += e.pass(true);
         view = e.look();
@@ -98,8 +98,11 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         const bool more = !view.copies && on_descriptor(view, events) && !e.net().arm();
         const bool idle = !view.matched && !view.network && !view.copies && !view.listens &&
                           !view.awaited && !view.expects;
+        // Before the gate opens: whoever leaves later rings.
         if (idle) {
-            e.note_parked(true); // before the gate opens: whoever leaves later rings
+            e.note_sleep(engine::sleep::parked);
+        } else if (!view.copies && without_timer(view, events)) {
+            e.note_sleep(engine::sleep::listens);
         }
         e.thread_ends();
         e.the_gate().release();
@@ -134,6 +137,13 @@ bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned ev
     return view.matched || view.awaited || view.listens;
 }
 
+// Will it do so with nothing but the descriptor to wake it? Not for what the transport does not know of. What may
+// never come needs no backstop: the descriptor tells.
+bool helper_strategy::without_timer(const engine::thread_view &view, unsigned events) const {
+    return !view.matched && !view.network && !view.awaited &&
+           (!view.expects || (0 == events && on_descriptor(view, events)));
+}
+
 void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view,
                                 unsigned events) {
     engine &e = t.the_engine();
@@ -141,6 +151,7 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
     moved_before_ = view.moved;
     const bool watch = on_descriptor(view, events);
     const bool flows = view.network || view.expects;
+    const bool timer = !without_timer(view, events);
     if (!view.matched && !flows && !view.awaited) {
         waited_us_ = 0;
         quiet_ = 0;
@@ -158,8 +169,7 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
         ++quiet_;
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         waited_us_ += view.matched ? wait : 0;
-        // What may never come needs no backstop: the descriptor tells.
-        t.set_timer(watch && !view.matched && !view.network && !view.awaited ? 0 : wait);
+        t.set_timer(timer ? wait : 0);
     }
     if (watch) {
         t.watch_transport(view.transport);

@@ -24,6 +24,7 @@ private:
     bool park_behind_application(interrupt_thread &t);
     void serve(interrupt_thread &t, const interrupt_thread::causes &causes);
     bool on_descriptor(const engine::thread_view &view, unsigned events) const;
+    bool without_timer(const engine::thread_view &view, unsigned events) const;
     void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events);
     void adapt(std::uint64_t moved, std::uint32_t fastest_us);
 
