@@ -120,6 +120,43 @@ else
     skip fault/no-ptrace "setpriv or gcc is missing"
 fi
 
+# As the kernel answers where kernel.yama.ptrace_scope is 1, which many distributions set: no copies and no taking of
+# descriptors, but files may be opened. Windows that are shared by definition work there too.
+if gcc -shared -fPIC -o "$WORK/yama.so" -x c - <<'CODE' 2>/dev/null
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#define REFUSE(call)                                                                                                     \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+__attribute__((constructor)) static void restrict_calls(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev), REFUSE(438 /* pidfd_getfd */),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+CODE
+then
+    program rma_calls
+    for np in 2 4; do
+        rm -f "$WORK"/stats.*
+        run_job "yama-windows-np$np" 60 -np $np --mca pml smartint --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
+            env LD_PRELOAD="$WORK/yama.so" "$PROGRAM"
+        expect_ok
+        grep -qE '^fallbacks [1-9]' "$WORK"/stats.* || complain "no copy was refused: the test is none"
+        verdict
+    done
+else
+    skip fault/yama "gcc is missing"
+fi
+
 # ---- threads: the limit on processes does not hold for root
 if [ "$(id -u)" -ne 0 ]; then
     limited "-u 1"
