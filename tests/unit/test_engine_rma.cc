@@ -203,6 +203,58 @@ TEST_F(pair_of_windows, a_fetch_that_is_refused_for_one_of_its_runs_ends) {
     }
 }
 
+// What lies between the pieces of one run need not be attached, and regions that touch are one.
+TEST_F(pair_of_windows, pieces_are_looked_for_in_all_regions) {
+    rma &r = one_.e.one_sided();
+    byte *const memory = one_.memory.data();
+    const auto at = reinterpret_cast<std::uint64_t>(memory);
+    ASSERT_TRUE(r.detach(one_.window, at));
+    // 0..1000, 1000..1500, then 3000..3100 and 5000..5008
+    ASSERT_TRUE(r.attach(one_.window, at + 1000, 500));
+    ASSERT_TRUE(r.attach(one_.window, at, 1000));
+    ASSERT_TRUE(r.attach(one_.window, at + 3000, 100));
+    ASSERT_TRUE(r.attach(one_.window, at + 5000, 8));
+    const struct {
+        rma_run run;
+        bool good;
+    } cases[] = {
+        {{900, 200, 0, 1}, true},        // one piece in two regions that touch
+        {{900, 601, 0, 1}, false},       // and a byte behind them
+        {{0, 8, 3000, 2}, true},         // 0, 3000
+        {{5000, 8, -2000, 2}, true},     // 5000, 3000
+        {{5000, 8, -2500, 3}, false},    // 2500 is nobody's
+        {{0, 8, 2500, 3}, false},
+        {{1000, 8, 2000, 3}, true},      // 1000, 3000, 5000
+        {{1000, 9, 2000, 3}, false},     // the last one is too short
+        {{0, 4, 4, 375}, true},          // 0..1500 all through
+        {{0, 4, 4, 376}, false},
+        {{998, 4, 2, 250}, true},        // pieces that overlap, and lie across the seam
+        {{998, 4, 2, 251}, false},
+        {{1496, 4, -8, 188}, true},
+        {{3096, 4, -16, 7}, true},
+        {{3096, 4, -16, 8}, false},
+    };
+    for (const auto &c : cases) {
+        rma_layout layout;
+        layout.append(c.run);
+        rma_sync done;
+        one_.memory.fill(byte{0});
+        zero_.submit(1, rma::make(rma_item::what::put), memory, layout);
+        zero_.e.enter();
+        zero_.e.one_sided().flush(zero_.peer(1), &done);
+        zero_.e.leave();
+        pair_.drive("a put", [&] { return done.done(); });
+        EXPECT_EQ(c.good ? rma_error::none : rma_error::range, zero_.e.one_sided().take_error(zero_.window))
+            << c.run.offset << " " << c.run.length << " " << c.run.stride << " " << c.run.count;
+        const bool one_message = c.run.bytes() <= 1000; // of several those that are good are taken
+        for (std::uint64_t k = 0; k < c.run.count && (c.good || one_message); ++k) {
+            const std::int64_t last = c.run.offset + static_cast<std::int64_t>(k) * c.run.stride +
+                                      static_cast<std::int64_t>(c.run.length) - 1;
+            EXPECT_EQ(c.good ? byte{0x5a} : byte{0}, memory[last]) << last;
+        }
+    }
+}
+
 // 12 bytes do not go into 64 KiB. In memory that is at hand they are combined here, so many at a time.
 TEST_F(pair_of_windows, pairs_are_combined_whole_however_many) {
     constexpr std::size_t many = 10007;
