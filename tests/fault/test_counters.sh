@@ -84,11 +84,12 @@ counted receiver-computes-write recv 1048576 written_by_sender --mca pml smartin
 
 # Without a strategy nothing moves before the next call; the counters of the machinery stay zero.
 not_moved() {
+    local counter rank
     expect_arrived == 0
     for rank in 0 1; do
-        for name in thread_events thread_matches wakes_match wakes_self wakes_transport wakes_timer \
+        for counter in thread_events thread_matches wakes_match wakes_self wakes_transport wakes_timer \
             requests_armed reads_thread writes_thread; do
-            expect_counter $rank $name == 0
+            expect_counter $rank $counter == 0
         done
     done
     expect_counter 0 wakes_sent == 0
@@ -130,14 +131,48 @@ both_free() {
     expect_counter 0 wakes_futile == 0
     expect_counter 1 wakes_futile == 0
 }
-counted both-compute both 4194304 both_free --mca pml smartint
-counted both-compute-1M both 1048576 both_free --mca pml smartint
+counted both-compute both 4194304 both_free --mca pml smartint --mca smartint_idle_cores yes
+counted both-compute-1M both 1048576 both_free --mca pml smartint --mca smartint_idle_cores yes
+
+# The same with no core for a thread: nobody is disturbed, and the receiver, who waits first, begins.
+left_alone() {
+    local counter rank
+    expect_arrived == 0
+    for rank in 0 1; do
+        for counter in wakes_match wakes_self thread_matches reads_thread writes_thread; do
+            expect_counter $rank $counter == 0
+        done
+    done
+    expect_counter 0 notices_kept == $REPEATS
+}
+counted both-compute-crowded left 4194304 left_alone --mca pml smartint --mca smartint_idle_cores no --mca smartint_left_us 60000000
+# A sender that comes to wait has the receiver woken, and writes.
+woken_later() {
+    expect_arrived == $REPEATS
+    expect_counter 0 notices_kept == $REPEATS
+    expect_counter 1 thread_matches '>=' 1
+    expect_counter 1 reads_thread == 0
+}
+counted sender-waits-later later 4194304 woken_later --mca pml smartint --mca smartint_idle_cores no --mca smartint_left_us 60000000
+# For a time: then the receiver's thread does it, however long both compute.
+left_for_a_time() {
+    both_free
+    expect_counter 0 notices_kept == $REPEATS
+    expect_counter 0 wakes_timer '>=' $nearly_all
+}
+counted both-compute-long both 4194304 left_for_a_time --mca pml smartint --mca smartint_idle_cores no
+# As many ranks as units is seen. Where the cores of threads are named there is room.
+units=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
+if [[ $units == *,* ]]; then
+    counted both-compute-full left 1048576 left_alone --mca pml smartint --mca smartint_left_us 60000000 taskset -c "$units"
+    counted both-compute-cores both 4194304 both_free --mca pml smartint --mca smartint_cores "$units" taskset -c "$units"
+fi
 
 # Under a load of many messages, under 1 % of the wakes find nothing to do.
 program spin
 for try in 1 2 3; do
     rm -f "$WORK"/stats.*
-    run_job futile-share 40 -np 4 --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 3 3
+    run_job futile-share 40 -np 4 --mca pml smartint --mca smartint_idle_cores yes --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 3 3
     expect_ok
     for rank in 0 1 2 3; do
         expect_counter $rank wakes_match '<=' "$(($(counter $rank rts_received) + $(counter $rank rts_sent)))"

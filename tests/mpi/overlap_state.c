@@ -2,8 +2,10 @@
 // Description: did a large message move while a rank computed? A side posts, computes for a time without
 // any MPI call, and looks at memory before it calls MPI again.
 //
-//   overlap_state SIZE COMPUTE_MS recv|send|both [REPEAT [require]]     (rank 0 sends to rank 1)
+//   overlap_state SIZE COMPUTE_MS recv|send|both|left|later [REPEAT [require]]     (rank 0 sends to rank 1)
 //
+// left: both compute, the sender until the receiver's computation has ended. later: both compute, the receiver
+// until the message is there, so that a sender which comes to wait must get it there.
 // Prints per repeat `arrived=0/1` (the receiver: last byte there when its computation ended; with
 // `send`: the message was complete before the sender said that its computation had ended) and, for a
 // sender that computes, `sent=0/1` (its request was complete at the first test). Then `name value` of every MPI_T pvar whose name begins with smartint_.
@@ -132,7 +134,8 @@ int main(int argc, char **argv)
     int repeat = argc > 4 ? atoi(argv[4]) : 3;
     int require = argc > 5 && 0 == strcmp(argv[5], "require");
     int r_computes = 0 != strcmp(mode, "send"), s_computes = 0 != strcmp(mode, "recv");
-    CHECK(n > 0 && (r_computes || s_computes), "usage: overlap_state SIZE MS recv|send|both [REPEAT [require]]");
+    int s_outlasts = require || 0 == strcmp(mode, "left"), r_outlasts = require || 0 == strcmp(mode, "later");
+    CHECK(n > 0 && (r_computes || s_computes), "usage: overlap_state SIZE MS recv|send|both|left|later [REPEAT [require]]");
     unsigned char *buf = guarded_alloc(n);
     MPI_Request request;
     MPI_Status status;
@@ -156,7 +159,7 @@ int main(int argc, char **argv)
             if (s_computes) {
                 int flag;
                 compute(ms);
-                for (int t = 0; require && words->there <= k && t < PATIENCE_MS; ++t) {
+                for (int t = 0; s_outlasts && words->there <= k && t < PATIENCE_MS; ++t) {
                     compute(1);
                 }
                 words->over = k + 1;
@@ -169,7 +172,7 @@ int main(int argc, char **argv)
             MPI(MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD));
             if (r_computes) {
                 compute(ms);
-                for (int t = 0; require && *last != pattern_byte(key, n - 1) && t < PATIENCE_MS; ++t) {
+                for (int t = 0; r_outlasts && *last != pattern_byte(key, n - 1) && t < PATIENCE_MS; ++t) {
                     compute(1);
                 }
                 int arrived = *last == pattern_byte(key, n - 1);

@@ -186,6 +186,9 @@ void engine::stop_thread() {
     if (thread_) {
         thread_->stop();
         thread_.reset();
+        cores_ = occupation::unknown; // another one has no timer yet
+        late_ = false;
+        note_late(false);
     }
 }
 

@@ -227,6 +227,10 @@ public:
     void thread_ends();
     // After the gate is open again: something was matched meanwhile, pass once more.
     bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
+    // The time of what was left to the applications is over: under the gate; or they are in.
+    void take_what_is_left();
+    void note_late(bool late) { missed_.store(late, std::memory_order_relaxed); } // ordered by P1
+    bool was_late() const { return missed_.load(std::memory_order_relaxed); }
     bool work_on_copies(); // not under the gate; true if it moved anything
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
@@ -343,7 +347,7 @@ private:
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
-    void answer(recv_op *op, wire::mode how);
+    void answer(recv_op *op, wire::mode how, bool wake_sender = true);
     std::uint32_t pid_of(endpoint *ep);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
@@ -385,6 +389,19 @@ private:
     bool pump_fragments(send_op *op);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
                        std::uint64_t wanted);
+
+    // a node without an idle core (engine_crowded.cc)
+    bool crowded();
+    bool look_for_idle_cores();
+    bool may_leave(const send_op &op);
+    void keep_notice(send_op *op);
+    void leave_job(copy_job *job);
+    void forget_left(copy_job *job);
+    void leave_for_now(std::uint64_t now);
+    void forget_known();
+    bool anything_left() const { return !unnoticed_.empty() || 0 != left_jobs_; }
+    void post_kept_notices();
+    void post_notices_now();
 
     // reads and writes by the network (engine_rdma.cc)
     bool pump_writes(send_op *op);
@@ -445,6 +462,14 @@ private:
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
     bool matched_hint_ = false; // a request was matched and has not been looked at
+    enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
+    std::vector<std::uint64_t> unnoticed_; // sends whose notice is kept until this rank waits
+    std::uint64_t unnoticed_since_ = 0;    // ns: the first of them
+    std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet
+    unsigned left_jobs_ = 0;               // copies left to whoever waits first
+    std::uint64_t left_since_ = 0;         // ns: the oldest of notices and copies that are left
+    bool late_ = false;                    // the thread will come
+    std::atomic<bool> missed_{false};      // it came, and the application was in the engine
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;

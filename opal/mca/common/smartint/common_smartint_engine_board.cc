@@ -254,6 +254,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     const bool transfers = unheard || 0 != awaited_ || expects_ || (strategy_->listens() && network_.is_open());
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();
+    const bool left = late_ && anything_left();
     const bool asked = asked_; // read again outside the gate it would be another thread's
     if (!board_.attached()) {
         gate_.leave();
@@ -267,7 +268,8 @@ __attribute__((noinline)) void engine::leave_slow() {
         fresh = fresh || (asked && ring_.anything());
     }
     const sleep how = sleep_.load(std::memory_order_relaxed);
-    const bool work = matched || (sleep::parked == how ? transfers : unheard);
+    const bool late = left && was_late(); // P2 orders this read too
+    const bool work = matched || late || (sleep::parked == how ? transfers : unheard);
     if (strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }

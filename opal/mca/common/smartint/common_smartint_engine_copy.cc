@@ -209,7 +209,7 @@ unsigned engine::do_copies() {
         while (copy_step(v, false)) {
             ++events;
         }
-        if (job->entry < 0 && job->by_thread.load(std::memory_order_relaxed) &&
+        if (job->by_thread.load(std::memory_order_relaxed) &&
             (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
             // The rest is in the interrupt thread's hands, which may want this very core.
             sched_yield();
@@ -262,6 +262,7 @@ void engine::unlist(copy_job *job) {
             break;
         }
     }
+    forget_left(job);
     if (nullptr != job->receive && job->entry >= 0) {
         shared_copies_ &= ~(1ULL << job->entry);
         job->entry = -1;

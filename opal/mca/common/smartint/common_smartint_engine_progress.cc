@@ -84,6 +84,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
+    if (!unnoticed_.empty() && copies && !by_thread) {
+        post_kept_notices();
+    }
     const bool reading = 0 != reads() && copies && !by_thread;
     if (reading) {
         publish_inside();

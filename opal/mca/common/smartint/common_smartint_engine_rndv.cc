@@ -74,7 +74,10 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
         op->job.receive = op;
-        if (rendezvous_kind::write == rendezvous_ ||
+        const bool leave = rendezvous_kind::automatic == rendezvous_ && !sender_idle && !waits && !by_thread_ &&
+                           op->received >= std::max(share_from, arming_floor(from) + 1) &&
+                           ~0ULL != shared_copies_ && crowded();
+        if (rendezvous_kind::write == rendezvous_ || leave ||
             (rendezvous_kind::automatic == rendezvous_ && sender_idle && !waits &&
              (by_thread_ || op->received >= share_from))) {
             stats_.add(stat::pushes_requested);
@@ -84,8 +87,11 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
                 op->job.receive = nullptr; // the sender's alone
             } else {
                 list(&op->job);
+                if (leave) {
+                    leave_job(&op->job);
+                }
             }
-            answer(op, wire::mode::copy_into);
+            answer(op, wire::mode::copy_into, sender_idle);
         } else {
             begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
             // not worth a wake: kept for the wait
@@ -104,7 +110,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     answer(op, write ? wire::mode::write : wire::mode::copy);
 }
 
-void engine::answer(recv_op *op, wire::mode how) {
+void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     endpoint *ep = op->peer;
     wire::answer a{};
     if (wire::mode::write == how && network_.caps().registers) {
@@ -135,7 +141,7 @@ void engine::answer(recv_op *op, wire::mode how) {
                 a.sequence);
     // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks
     // at its ring when it leaves, we at its state when the answer is there: one sees the other.
-    if (wire::mode::copy_into == how && rendezvous_kind::automatic == rendezvous_) {
+    if (wake_sender && wire::mode::copy_into == how && rendezvous_kind::automatic == rendezvous_) {
         layout::slot &s = segment_.slot(ep->slot);
         std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
         if (!board_slot(&s).active() && waker_.wake(ep->slot, s)) {
@@ -200,7 +206,9 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     op->consumed = 0;
     op->how = a.how;
     if (wire::mode::copy_into == a.how) {
-        if (nullptr == op->buffer || !op->peer->direct) {
+        // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
+        // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
+        if (nullptr == op->buffer || (0 == a.shared && !op->peer->direct)) {
             send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
             return;
         }
@@ -211,7 +219,15 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         if (0 != a.shared) {
             join_copy(op->job, op->peer, a.shared);
         }
+        // As at the receiver: met in a call that does not wait, by a rank that goes on to compute.
+        const bool leave = 0 != a.shared && !by_thread_ && !application_waits() &&
+                           rendezvous_kind::automatic == rendezvous_ && a.length > arming_floor(op->peer) &&
+                           crowded();
+        op->job.waiter_only |= leave;
         list(&op->job);
+        if (leave) {
+            leave_job(&op->job);
+        }
         return;
     }
     op->state = op_state::moving;

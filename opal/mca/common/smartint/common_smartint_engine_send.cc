@@ -170,7 +170,9 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
         complete(op);
     } else if (wire::rts == type) {
         op->state = op_state::rts_sent;
-        if (!op->noticed) {
+        if (may_leave(*op)) {
+            keep_notice(op);
+        } else if (!op->noticed) {
             post_rts_notice(op);
         }
     }

@@ -174,6 +174,12 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *remedy = "use auto or always";
         return false;
     }
+    if ("auto" != p.idle_cores && "yes" != p.idle_cores && "no" != p.idle_cores) {
+        *name = "idle_cores";
+        *value = p.idle_cores;
+        *remedy = "use auto, yes or no";
+        return false;
+    }
     if (!usable_cpus(p.cores, remedy)) {
         *name = "cores";
         *value = p.cores;

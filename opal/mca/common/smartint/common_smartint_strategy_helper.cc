@@ -43,7 +43,7 @@ void helper_strategy::count(engine &e, const interrupt_thread::causes &c, bool w
     if (c.transport) {
         s.add(stat::wakes_transport);
     }
-    if (c.timer) {
+    if (c.timer || c.late) {
         s.add(stat::wakes_timer);
     }
 }
@@ -74,9 +74,13 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     count(e, causes, woken);
     unsigned events = 0;
     bool waited_for_copies = false;
+    bool late = causes.late || e.was_late();
     engine::thread_view view;
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
+            if (late) {
+                e.note_late(true); // before parking: whoever leaves without having looked rings
+            }
             if (!park_behind_application(t)) {
                 continue;
             }
@@ -88,6 +92,10 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         e.note_sleep(engine::sleep::short_or_none);
         e.thread_begins();
         events += e.pass(true);
+        if (late) {
+            late = false;
+            e.take_what_is_left();
+        }
         view = e.look();
         if (view.matched && waited_us_ >= patience_us) {
             e.counters().add(stat::wakes_futile);

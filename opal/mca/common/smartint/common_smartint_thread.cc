@@ -20,7 +20,14 @@
 namespace smartint {
 namespace {
 
-enum : std::uint64_t { tag_wake = 1, tag_timer = 2, tag_transport = 3 };
+enum : std::uint64_t { tag_wake = 1, tag_timer = 2, tag_transport = 3, tag_late = 4 };
+
+void set(int timer, std::uint32_t microseconds) {
+    itimerspec t{};
+    t.it_value.tv_sec = microseconds / 1000000;
+    t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
+    timerfd_settime(timer, 0, &t, nullptr);
+}
 
 bool add(int epoll, int fd, std::uint64_t tag, std::uint32_t events) {
     epoll_event e{};
@@ -93,17 +100,22 @@ void interrupt_thread::stop() {
             *fd = -1;
         }
     }
+    if (const int fd = late_.exchange(-1, std::memory_order_relaxed); fd >= 0) {
+        ::close(fd);
+    }
 }
 
 interrupt_thread::causes interrupt_thread::sleep() {
     causes c;
-    epoll_event events[3];
-    const int n = epoll_wait(epoll_, events, 3, -1);
+    epoll_event events[4];
+    const int n = epoll_wait(epoll_, events, 4, -1);
     for (int i = 0; i < n; ++i) {
         if (tag_wake == events[i].data.u64) {
             c.rings = drain_eventfd(engine_.wake_descriptor());
         } else if (tag_timer == events[i].data.u64) {
             c.timer = 0 != drain_eventfd(timer_); // the same 8-byte counter
+        } else if (tag_late == events[i].data.u64) {
+            c.late = 0 != drain_eventfd(late_.load(std::memory_order_relaxed)); // made before it is in the set
         } else {
             c.transport = true;
             watching_ = false; // one shot
@@ -137,11 +149,27 @@ void interrupt_thread::ignore_transport() {
     }
 }
 
-void interrupt_thread::set_timer(std::uint32_t microseconds) {
-    itimerspec t{};
-    t.it_value.tv_sec = microseconds / 1000000;
-    t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
-    timerfd_settime(timer_, 0, &t, nullptr);
+void interrupt_thread::set_timer(std::uint32_t microseconds) { set(timer_, microseconds); }
+
+bool interrupt_thread::can_call_late() {
+    if (late_.load(std::memory_order_relaxed) >= 0) {
+        return true;
+    }
+    const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    late_.store(fd, std::memory_order_relaxed);
+    if (!add(epoll_, fd, tag_late, EPOLLIN)) {
+        late_.store(-1, std::memory_order_relaxed);
+        ::close(fd);
+        return false;
+    }
+    return true;
+}
+
+void interrupt_thread::call_late(std::uint32_t microseconds) {
+    set(late_.load(std::memory_order_relaxed), microseconds);
 }
 
 } // namespace smartint

@@ -30,6 +30,7 @@ public:
     struct causes {
         std::uint64_t rings = 0; // of the wake descriptor
         bool timer = false;
+        bool late = false; // see call_late
         bool transport = false;
     };
     causes sleep();
@@ -39,12 +40,19 @@ public:
     void ignore_transport();
     void set_timer(std::uint32_t microseconds); // one shot, 0 stops it
 
+    // ---- for whoever is under the gate
+    // Makes the timer of call_late, a descriptor more, at the first use. False: the system refused it.
+    bool can_call_late();
+    // After can_call_late: wake this thread after so long, once.
+    void call_late(std::uint32_t microseconds);
+
 private:
     engine &engine_;
     std::thread thread_;
     std::atomic<bool> stop_{false};
     int epoll_ = -1;
     int timer_ = -1;
+    std::atomic<int> late_{-1}; // the timer of call_late; relaxed: epoll orders its use here behind its making
     int transport_ = -1; // in the set
     bool watching_ = false; // it would wake the thread
 };

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// A node whose cores all compute. A thread that copies a message between two of its ranks takes the
+// time from one's computation, and the wake comes on top; done by whoever comes to wait first, or by
+// both, the copy costs nothing that was of use. So while both compute a large message is left: the
+// sender keeps its notice, or the receiver, where it met the RTS in a call, shares the copy and wakes
+// nobody. After left_us a thread sees to it, however long they compute.
+//
+// All under the gate.
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_thread.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint64_t longest_grace_ns = 30000; // about what a wake costs
+
+std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+} // namespace
+
+// Are there as many ranks as units for them? Known when all ranks are there. A hint: what ranks say of
+// their binding is not checked.
+bool engine::crowded() {
+    if (0 == params_.left_us || !can_arm()) {
+        return false; // or there is no thread that sleeps
+    }
+    if (occupation::unknown == cores_ && !look_for_idle_cores()) {
+        return false;
+    }
+    return occupation::crowded == cores_;
+}
+
+// False: not known yet.
+bool engine::look_for_idle_cores() {
+    bool full = "no" == params_.idle_cores;
+    if ("auto" == params_.idle_cores && params_.cores.empty() && segment_.mapped()) {
+        std::uint64_t units[layout::cpu_mask_words] = {};
+        full = true; // but a rank bound beyond the table's end says nothing
+        for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
+            const auto &c = segment_.slot(i).control;
+            if (1 != c.attached.load(std::memory_order_acquire)) { // A1
+                return false;
+            }
+            bool any = false;
+            for (std::uint32_t w = 0; w < layout::cpu_mask_words; ++w) {
+                units[w] |= c.cpus[w];
+                any = any || 0 != c.cpus[w];
+            }
+            full = full && any;
+        }
+        std::uint32_t count = 0;
+        for (const std::uint64_t w : units) {
+            count += static_cast<std::uint32_t>(__builtin_popcountll(w));
+        }
+        full = full && count <= segment_.slots();
+    }
+    // What is left needs somebody who comes late.
+    cores_ = full && thread_->can_call_late() ? occupation::crowded : occupation::roomy;
+    return true;
+}
+
+// A send whose RTS has just gone out from the application, which is not about to wait.
+bool engine::may_leave(const send_op &op) {
+    return route::shared == op.peer->way && op.peer->direct && nullptr != op.buffer && !op.blocking &&
+           op.length > arming_floor(op.peer) && !by_thread_ && !application_waits() &&
+           rendezvous_kind::automatic == rendezvous_ && crowded() &&
+           !board_slot(&segment_.slot(op.peer->slot)).active(); // one that is in MPI finds it at once
+}
+
+void engine::keep_notice(send_op *op) {
+    stats_.add(stat::notices_kept);
+    forget_known();
+    const std::uint64_t now = now_ns();
+    leave_for_now(now);
+    if (unnoticed_.empty()) {
+        unnoticed_since_ = now;
+        unnoticed_seen_ = 0;
+    }
+    unnoticed_.push_back(op->id);
+}
+
+// What the receiver found by itself.
+void engine::forget_known() {
+    std::erase_if(unnoticed_, [this](std::uint64_t id) {
+        const send_op *op = sends_.find(id);
+        return nullptr == op || op_state::rts_sent != op->state;
+    });
+}
+
+void engine::leave_job(copy_job *job) {
+    leave_for_now(now_ns());
+    job->left = true;
+    ++left_jobs_;
+}
+
+void engine::forget_left(copy_job *job) {
+    left_jobs_ -= job->left ? 1 : 0;
+    job->left = false;
+}
+
+// The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
+// not stopped when all is done, and so set once in left_us however many messages there are.
+void engine::leave_for_now(std::uint64_t now) {
+    bool asleep = !late_;
+    if (!anything_left()) {
+        left_since_ = now;
+        asleep = asleep || was_late(); // it came for what was done then
+    }
+    if (asleep && thread_) {
+        late_ = true;
+        note_late(false);
+        thread_->call_late(params_.left_us);
+    }
+}
+
+// The application waits, or looks. Two sides that computed as long as each other come at about the
+// same time: after a long computation the receiver gets a moment to come by itself, as a wake costs as
+// much. What it has found meanwhile it knows.
+void engine::post_kept_notices() {
+    forget_known();
+    if (unnoticed_.empty()) {
+        return;
+    }
+    const std::uint64_t now = now_ns();
+    if (0 == unnoticed_seen_) {
+        unnoticed_seen_ = now;
+    }
+    if (now - unnoticed_seen_ >= std::min(longest_grace_ns, (unnoticed_seen_ - unnoticed_since_) / 4)) {
+        post_notices_now();
+    }
+}
+
+void engine::post_notices_now() {
+    for (const std::uint64_t id : unnoticed_) {
+        post_rts_notice(sends_.find(id));
+    }
+    unnoticed_.clear();
+}
+
+// The thread's: do they still compute? It may have come for others, before the time of these is over.
+void engine::take_what_is_left() {
+    note_late(false);
+    forget_known();
+    late_ = anything_left();
+    const std::uint64_t waited_us = (now_ns() - left_since_) / 1000;
+    if (late_ && waited_us < params_.left_us) {
+        thread_->call_late(params_.left_us - static_cast<std::uint32_t>(waited_us));
+        return;
+    }
+    late_ = false;
+    post_notices_now();
+    for (copy_job *job = copies_; nullptr != job && 0 != left_jobs_; job = job->link) {
+        if (job->left) {
+            forget_left(job);
+            job->waiter_only = false;
+            ++own_copies_;
+        }
+    }
+}
+
+} // namespace smartint
