@@ -46,4 +46,19 @@ differing rendezvous-write-copy '' rendezvous=write rendezvous=copy
 differing rendezvous-auto-copy '' rendezvous=auto rendezvous=copy
 differing transport "$NETWORK" transport=tcp transport=none
 
+# ---- two of Open MPI's daemons on one host: what it says of a node's ranks is true of one of them. vader's segments
+# collide there.
+
+printf '#!/bin/bash\nshift\nexec bash -c "$*"\n' >"$WORK/start"
+chmod +x "$WORK/start"
+export SMARTINT_HARMLESS=$WORK/harmless
+echo 'plm:rsh: Warning: setpgid' >"$SMARTINT_HARMLESS"
+for name in modes ordering; do
+    program $name
+    run_job "two-daemons-$name" 60 -np 4 --map-by node --mca plm_rsh_agent "$WORK/start" --mca ras_base_multiplier 2 \
+        --mca pml smartint --mca btl ^vader "$PROGRAM"
+    expect_ok
+    verdict
+done
+
 fault_done

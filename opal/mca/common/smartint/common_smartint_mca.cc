@@ -126,10 +126,13 @@ std::uint64_t fold(std::uint64_t h, const char *text, std::size_t bytes) {
     return h;
 }
 
-// Two processes with the same value share memory: host name and boot.
-std::uint64_t node_identity() {
+// Two processes of a job with the same value share memory: host name, boot, and the first of those whom one of Open
+// MPI's daemons started. Where one host has two daemons, their ranks count their places on the node apart, and each
+// has a board of its own: two nodes.
+std::uint64_t node_identity(std::uint32_t leader) {
     std::uint64_t h = 0xcbf29ce484222325ULL;
     h = fold(h, host(), std::strlen(host()));
+    h = fold(h, reinterpret_cast<const char *>(&leader), sizeof(leader));
     char boot[64];
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -167,17 +170,23 @@ job_shape learn_job() {
     if (OPAL_SUCCESS == rc && nullptr != peers) {
         // ranks of this node, in order: the slot is the position
         std::uint32_t position = 0;
+        std::uint32_t first = j.leader;
+        bool named = false;
         for (char *save = nullptr, *t = strtok_r(peers, ",", &save); nullptr != t;
              t = strtok_r(nullptr, ",", &save), ++position) {
             const auto vpid = static_cast<std::uint32_t>(std::strtoul(t, nullptr, 10));
             if (0 == position) {
-                j.leader = vpid;
+                first = vpid;
             }
             if (vpid == OPAL_PROC_MY_NAME.vpid) {
+                named = true;
                 j.slot = position;
             }
         }
-        j.local = std::max(1U, position);
+        if (named) { // where two daemons share a host the list may be of the other one's ranks: alone then
+            j.leader = first;
+            j.local = position;
+        }
         free(peers);
     }
     return j;
@@ -364,7 +373,7 @@ int glue_start(bool enable_threads) {
     s.mine = modex{};
     s.mine.slot = j.slot;
     s.mine.leader = j.leader;
-    s.mine.node = node_identity();
+    s.mine.node = node_identity(j.leader);
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
         lead(p, j);
     }
