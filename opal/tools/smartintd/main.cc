@@ -11,6 +11,7 @@
 
 #include "common_smartint_helper_client.h"
 #include "common_smartint_schedule.h"
+#include "common_smartint_wake.h"
 #include "smartintd_core.h"
 
 int main(int argc, char **argv) {
@@ -38,6 +39,7 @@ int main(int argc, char **argv) {
     }
     close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
+    smartint::permit_access(); // ranks ring it
     smartint::ask_for_short_turns(o.turn_us);
     smartint::daemon::core helper(o);
     if (!helper.start(smartint::helper_board_fd)) {

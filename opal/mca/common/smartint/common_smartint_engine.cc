@@ -123,6 +123,7 @@ int engine::open_board(const segment_ticket &ticket) {
 }
 
 void engine::attach_slot() {
+    permit_access(); // before anybody finds this process on the board
     layout::slot &s = segment_.slot(me_.slot);
     auto &c = s.control;
     wake_kind how = wake_kind::automatic;
@@ -181,7 +182,7 @@ void engine::start_thread() {
 
 void engine::stop_thread() {
     if (board_.attached()) {
-        segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_relaxed);
+        segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_release); // before wake_fd_ is closed
     }
     if (thread_) {
         thread_->stop();

@@ -20,6 +20,11 @@ namespace smartint {
 // Start time of a process in clock ticks since boot, 0 if there is none.
 std::uint64_t process_start_time(std::uint32_t pid);
 
+// Where yama restricts access to one's descendants (kernel.yama.ptrace_scope 1, which many distributions set), this
+// process says that it may be accessed by others of its user, as the ranks and helpers of a job must be. Elsewhere
+// nothing happens. Open MPI's vader does the same for a rank.
+void permit_access();
+
 // A descriptor of another process, or -errno. start_time guards against a recycled pid.
 int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd);
 
