@@ -120,9 +120,10 @@ else
     skip fault/no-ptrace "setpriv or gcc is missing"
 fi
 
-# As the kernel answers where kernel.yama.ptrace_scope is 1, which many distributions set: no copies and no taking of
-# descriptors, but files may be opened. Windows that are shared by definition work there too.
-if gcc -shared -fPIC -o "$WORK/yama.so" -x c - <<'CODE' 2>/dev/null
+# As the kernel answers where yama or a container forbids ptrace: no copies and no taking of descriptors, but files may
+# be opened. Windows that are shared by definition work there too.
+refusing() { # refusing NAME CALLS: $WORK/NAME.so, which has the kernel refuse them
+    gcc -shared -fPIC -o "$WORK/$1.so" "-DCALLS=$2" -x c - <<'CODE' 2>/dev/null
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -136,14 +137,15 @@ __attribute__((constructor)) static void restrict_calls(void)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev), REFUSE(438 /* pidfd_getfd */),
+        CALLS,
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 CODE
-then
+}
+if refusing yama 'REFUSE(SYS_process_vm_readv),REFUSE(SYS_process_vm_writev),REFUSE(438)' && refusing pidfd 'REFUSE(434),REFUSE(438)'; then
     program rma_calls
     for np in 2 4; do
         rm -f "$WORK"/stats.*
@@ -153,6 +155,16 @@ then
         grep -qE '^fallbacks [1-9]' "$WORK"/stats.* || complain "no copy was refused: the test is none"
         verdict
     done
+    # An older container's profile knows no pidfd at all: the helper cannot watch ranks by it, and stays all the same.
+    program overlap_state
+    rm -f "$WORK"/stats.*
+    run_job no-pidfd 60 -np 2 --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r" env LD_PRELOAD="$WORK/pidfd.so" \
+        "$PROGRAM" 1048576 30 recv 5
+    expect_ok
+    expect_message 'smartint may not wake another process'
+    grep -q 'has ended' "$LOG" && complain "the helper did not stay"
+    expect_counter 0 wakes_sent == 0
+    verdict
 else
     skip fault/yama "gcc is missing"
 fi

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "smartintd_core.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,8 +19,21 @@ namespace {
 
 enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else: a slot
 
-constexpr int attach_look_ms = 20;    // while ranks are still to come
-constexpr int backlog_look_ms = 1;    // while the network is full
+constexpr int attach_look_ms = 20;      // while ranks are still to come
+constexpr int backlog_look_ms = 1;      // while the network is full
+constexpr int unwatched_look_ms = 1000; // whether ranks live that no descriptor tells of
+
+// In the place of a rank's descriptor.
+enum : int { not_seen = -1, ended = -2, unwatched = -3 };
+
+// It lives, as far as can be seen.
+bool same_process(std::uint32_t pid, std::uint64_t start_time) {
+    const std::uint64_t started = process_start_time(pid);
+    if (0 != started) {
+        return started == start_time;
+    }
+    return 0 != pid && (0 == kill(static_cast<pid_t>(pid), 0) || EPERM == errno); // no descriptor left to look with
+}
 
 } // namespace
 
@@ -67,7 +81,7 @@ bool core::start(int board_fd) {
         why_ = std::strerror(errno);
         return false;
     }
-    pidfds_.assign(board_.slots(), -1);
+    pidfds_.assign(board_.slots(), not_seen);
     woken_.assign(board_.slots(), false);
     waker_.resize(board_.slots());
     waker_.use_module(options_.wake, who);
@@ -106,17 +120,22 @@ bool core::start(int board_fd) {
 void core::watch_ranks() {
     for (unsigned i = 0; i < pidfds_.size(); ++i) {
         const auto &c = board_.slot(i).control;
-        if (pidfds_[i] != -1 || 1 != c.attached.load(std::memory_order_acquire)) { // A1
+        if (not_seen != pidfds_[i] || 1 != c.attached.load(std::memory_order_acquire)) { // A1
             continue;
         }
         ++seen_;
         const std::uint32_t pid = c.pid.load(std::memory_order_relaxed);
         const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-        if (fd < 0 || process_start_time(pid) != c.start_time || !watch(fd, i)) {
+        if (fd < 0 || !same_process(pid, c.start_time) || !watch(fd, i)) {
             if (fd >= 0) {
                 ::close(fd);
             }
-            pidfds_[i] = -2; // came and went
+            pidfds_[i] = ended;
+            if (same_process(pid, c.start_time)) { // refused, or out of descriptors
+                pidfds_[i] = unwatched;
+                ++unwatched_;
+                ++alive_;
+            }
             continue;
         }
         pidfds_[i] = fd;
@@ -134,8 +153,20 @@ void core::watch_ranks() {
 void core::rank_gone(unsigned slot) {
     if (slot < pidfds_.size() && pidfds_[slot] >= 0) {
         ::close(pidfds_[slot]);
-        pidfds_[slot] = -2;
+        pidfds_[slot] = ended;
         --alive_;
+    }
+}
+
+// Those that no descriptor tells of.
+void core::look_after_unwatched() {
+    for (unsigned i = 0; i < pidfds_.size() && unwatched_ > 0; ++i) {
+        const auto &c = board_.slot(i).control;
+        if (unwatched == pidfds_[i] && !same_process(c.pid.load(std::memory_order_relaxed), c.start_time)) {
+            pidfds_[i] = ended;
+            --unwatched_;
+            --alive_;
+        }
     }
 }
 
@@ -213,6 +244,9 @@ void core::sleep() {
     if (seen_ < pidfds_.size()) {
         timeout = attach_look_ms;
     }
+    if (unwatched_ > 0) {
+        timeout = timeout < 0 ? unwatched_look_ms : std::min(timeout, unwatched_look_ms);
+    }
     if (relay_.backlog()) {
         timeout = backlog_look_ms;
     }
@@ -229,6 +263,9 @@ void core::sleep() {
     }
     if (seen_ < pidfds_.size()) {
         watch_ranks();
+    }
+    if (unwatched_ > 0) {
+        look_after_unwatched();
     }
 }
 

@@ -38,6 +38,7 @@ private:
     bool watch(int fd, std::uint64_t tag);
     void watch_ranks();
     void rank_gone(unsigned slot);
+    void look_after_unwatched();
     void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
     unsigned scan();
     bool anything_armed() const;
@@ -56,6 +57,7 @@ private:
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived
     std::vector<bool> woken_; // this rank's `wanted` was acted upon
     unsigned alive_ = 0;
+    unsigned unwatched_ = 0; // of them that have no descriptor
     unsigned seen_ = 0; // ranks that have attached
     bool started_ = false;
     bool unlinked_ = false;

@@ -171,7 +171,15 @@ relay::node *relay::find(std::uint32_t index) {
     if (2 == e.state.load(std::memory_order_acquire) && bytes <= layout::node_address_bytes) { // N2
         n.secret_hi = e.secret_hi;
         n.secret_lo = e.secret_lo;
-        n.connection = network_.connect(reinterpret_cast<const std::byte *>(e.address), bytes);
+        const auto *address = reinterpret_cast<const std::byte *>(e.address);
+        const std::uint32_t whole = network_.max_message(address, bytes);
+        const std::uint32_t least = sizeof(std::uint64_t) + sizeof(layout::relay_message_header) +
+                                    sizeof(layout::relay_message_item);
+        if (whole >= least) { // small datagrams hold less than a full batch
+            n.batch = std::min<std::uint32_t>(layout::relay_batch,
+                                              1 + (whole - least) / sizeof(layout::relay_message_item));
+            n.connection = network_.connect(address, bytes);
+        }
     }
     n.broken = nullptr == n.connection;
     if (!n.broken && 0 != here_) {
@@ -226,7 +234,7 @@ unsigned relay::flush(node &n) {
     }
     while (!n.items.empty()) {
         const auto count =
-            static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), layout::relay_batch));
+            static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), n.batch));
         const std::uint32_t payload = count * sizeof(layout::relay_message_item);
         layout::relay_message_header h{};
         h.magic = static_cast<std::uint32_t>(layout::magic);

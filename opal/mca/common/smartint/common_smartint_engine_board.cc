@@ -182,6 +182,10 @@ void engine::check_helpers() {
         const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
         if (fd < 0) { // -2: another one has taken its place
             fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+            if (fd < 0 && ESRCH != errno) {
+                fd = -1; // out of descriptors, or not permitted: it may well live
+                continue;
+            }
         }
         pollfd p{fd, POLLIN, 0};
         if (fd < 0 || 1 == poll(&p, 1, 0)) {

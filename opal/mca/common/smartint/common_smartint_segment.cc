@@ -3,6 +3,7 @@
 #include "common_smartint_segment.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -78,7 +79,13 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     }
     owner_ = true;
     const plan p = make_plan(slots, ring_bytes);
+    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(p.total));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (0 != rc) {
         return fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(p.total >> 10) +
                             " KiB needed)");
