@@ -3,6 +3,7 @@
 #include "common_smartint_helper_client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -21,18 +22,38 @@ extern char **environ;
 namespace smartint {
 namespace {
 
+constexpr std::size_t stack_bytes = 256 * 1024; // of each of the two children
+
 struct launch {
     const char *program;
     char *const *argv;
     char *const *envp;
     int board_fd;
-    int error; // written by the child, which shares our memory
+    std::byte *second_stack; // its end
+    // written by the children, which share our memory
+    int helper;
+    int error;
 };
 
-// Runs in the child on our memory (vfork semantics): only system calls.
+// On our memory (vfork semantics), as the next: only system calls.
+int execute(void *arg) {
+    auto *l = static_cast<launch *>(arg);
+    execve(l->program, l->argv, l->envp);
+    l->error = errno;
+    _exit(127);
+}
+
+// A process that executes a program sends its parent SIGCHLD when it ends, whatever it was cloned for. So a child of
+// this one executes it, and this one ends with no signal.
 int child(void *arg) {
     auto *l = static_cast<launch *>(arg);
     setsid(); // the launcher kills the ranks' process groups at the end of the job
+    // The application's handlers would run on its memory; what it ignores is no wish of the helper's.
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    for (int i = 1; i < NSIG; ++i) {
+        sigaction(i, &standard, nullptr); // of this process alone
+    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -46,9 +67,11 @@ int child(void *arg) {
         _exit(127);
     }
     syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0);
-    execve(l->program, l->argv, l->envp);
-    l->error = errno;
-    _exit(127);
+    l->helper = clone(execute, l->second_stack, CLONE_VM | CLONE_VFORK, l);
+    if (l->helper < 0) {
+        l->error = errno;
+    }
+    _exit(0);
 }
 
 } // namespace
@@ -76,25 +99,24 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
     }
     argv.push_back(nullptr);
     board.helper(index).state.store(layout::helper_starting, std::memory_order_release);
-    constexpr std::size_t stack_bytes = 256 * 1024;
-    const auto stack = std::make_unique<std::byte[]>(stack_bytes);
-    launch l{program.c_str(), argv.data(), environ, board.fd(), 0};
+    const auto stacks = std::make_unique<std::byte[]>(2 * stack_bytes);
+    launch l{program.c_str(), argv.data(), environ, board.fd(), stacks.get() + 2 * stack_bytes, -1, 0};
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); // no handler of the application runs in the child
     // No exit signal: the application's SIGCHLD and wait() never hear of it.
-    const int pid = clone(child, stack.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &l);
+    const int pid = clone(child, stacks.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &l);
     const int error = pid < 0 ? errno : l.error;
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (pid > 0) {
-        children_.push_back(pid);
+    while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && EINTR == errno) { // it has ended
     }
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     if (0 != error) {
         board.helper(index).state.store(layout::helper_absent, std::memory_order_release);
-        reap();
+        return error;
     }
-    return error;
+    starting_.push_back({index, l.helper, static_cast<int>(syscall(SYS_pidfd_open, l.helper, 0))});
+    return 0;
 }
 
 std::vector<std::byte> helper_client::address(const segment &board, unsigned milliseconds, bool *late) {
@@ -107,7 +129,7 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
             const auto *a = reinterpret_cast<const std::byte *>(h.address);
             return {a, a + bytes};
         }
-        if (layout::helper_starting != state || reap()) {
+        if (layout::helper_starting != state || any_failed(board)) {
             return {};
         }
         if (std::chrono::steady_clock::now() >= end) {
@@ -119,20 +141,36 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
     }
 }
 
-bool helper_client::reap() {
+// What was executed forks once more, and ends when it knows how that went.
+bool helper_client::any_failed(const segment &board) {
     bool failed = false;
-    for (std::size_t i = 0; i < children_.size();) {
-        int status = 0;
-        const int rc = waitpid(children_[i], &status, __WALL | WNOHANG);
-        if (0 != rc && (children_[i] == rc || ECHILD == errno)) {
-            failed = failed || (rc > 0 && 0 != status);
-            children_[i] = children_.back();
-            children_.pop_back();
-        } else {
+    for (std::size_t i = 0; i < starting_.size();) {
+        const starter &s = starting_[i];
+        pollfd p{s.pidfd, POLLIN, 0};
+        const bool ended = s.pidfd >= 0 ? 1 == poll(&p, 1, 0) : 0 != kill(s.pid, 0) && ESRCH == errno;
+        if (!ended) {
             ++i;
+            continue;
         }
+        auto &state = board.helper(s.index).state;
+        std::uint32_t found = layout::helper_starting;
+        failed = state.compare_exchange_strong(found, layout::helper_absent, std::memory_order_acq_rel) ||
+                 layout::helper_absent == found || failed;
+        if (s.pidfd >= 0) {
+            ::close(s.pidfd);
+        }
+        starting_[i] = starting_.back();
+        starting_.pop_back();
     }
     return failed;
+}
+
+helper_client::~helper_client() {
+    for (const starter &s : starting_) {
+        if (s.pidfd >= 0) {
+            ::close(s.pidfd);
+        }
+    }
 }
 
 } // namespace smartint

@@ -18,6 +18,10 @@ inline constexpr int helper_board_fd = 3;
 
 class helper_client {
 public:
+    helper_client() = default;
+    ~helper_client();
+    helper_client(const helper_client &) = delete;
+    helper_client &operator=(const helper_client &) = delete;
     // Start helper number `index` for the board. The child is a session of its own, holds no
     // descriptor of ours but the board's, and never raises SIGCHLD here. 0 or an errno.
     // moved_node: 0, or for one that takes the place of a helper that ended the identity of this
@@ -27,11 +31,16 @@ public:
     // The helper's network address, waiting at most `milliseconds` for it; empty: none. Empty at
     // once where the helper has said that it can't start; `late` where the time was over.
     std::vector<std::byte> address(const segment &board, unsigned milliseconds, bool *late);
-    // Collect the intermediate children; safe to repeat. True: one said that it can't start.
-    bool reap();
+    // True: one that was started has said that it can't, or ended without a word. Each is told once.
+    bool any_failed(const segment &board);
 
 private:
-    std::vector<int> children_; // the first of the two forks: gone as soon as it has forked
+    struct starter {
+        unsigned index; // of the helper
+        int pid;
+        int pidfd; // or -1, where there is none to be had
+    };
+    std::vector<starter> starting_; // gone as soon as the helper itself runs
 };
 
 } // namespace smartint

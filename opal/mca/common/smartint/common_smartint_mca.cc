@@ -206,11 +206,16 @@ std::string helper_program(const params &p) {
     return p.helper_path.empty() ? own_directory() + "/smartintd" : p.helper_path;
 }
 
-void look_after_helpers() {
-    glue_state &s = state();
-    if (s.helpers.reap()) {
+void tell_of_failed_helpers() {
+    const segment &board = engine::instance().board_segment();
+    if (board.mapped() && state().helpers.any_failed(board)) {
         tell(topic::no_helper, "smartintd", "it could not start");
     }
+}
+
+void look_after_helpers() {
+    glue_state &s = state();
+    tell_of_failed_helpers();
     engine &e = engine::instance();
     const params &p = e.settings();
     for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers);
@@ -403,8 +408,8 @@ void glue_note_address() {
 void glue_stop() {
     glue_state &s = state();
     if (s.started) {
+        tell_of_failed_helpers(); // stop() prints it
         engine::instance().stop();
-        s.helpers.reap();
         s.started = false;
     }
 }
