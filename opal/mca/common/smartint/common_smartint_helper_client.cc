@@ -40,7 +40,7 @@ int execute(void *arg) {
     auto *l = static_cast<launch *>(arg);
     execve(l->program, l->argv, l->envp);
     l->error = errno;
-    _exit(127);
+    return 127; // which ends it
 }
 
 // A process that executes a program sends its parent SIGCHLD when it ends, whatever it was cloned for. So a child of
@@ -64,14 +64,14 @@ int child(void *arg) {
     if (board < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
         dup2(board, helper_board_fd) < 0) {
         l->error = errno;
-        _exit(127);
+        return 127;
     }
     syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0);
     l->helper = clone(execute, l->second_stack, CLONE_VM | CLONE_VFORK, l);
     if (l->helper < 0) {
         l->error = errno;
     }
-    _exit(0);
+    return 0;
 }
 
 } // namespace
