@@ -68,7 +68,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     caps_.write = cfg.allow_write && fuzz::the_system().can_write;
     caps_.read = cfg.allow_read && fuzz::the_system().can_read;
     caps_.registers = fuzz::the_system().registers;
-    caps_.max_message = 4096;
+    caps_.max_message = 1016; // ud's over an Ethernet
     caps_.min_read = 65;
     caps_.max_read = 8192;
     caps_.max_in_place = 2048;

@@ -39,6 +39,24 @@ static void check_cells(void)
     CHECK(memory[0] == EPOCHS + 99, "the epochs were not in order: %" PRId64 " is left", memory[0]);
 }
 
+// Nobody's locks: each call is done, and leaves the window as it was.
+static void to_nobody(void)
+{
+    test_note = "calls towards MPI_PROC_NULL";
+    MPI_Request r[3];
+    int64_t value = 0;
+    MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    MPI(mpix.ilock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win, &r[0]));
+    MPI(mpix.iflush(MPI_PROC_NULL, win, &r[1]));
+    MPI(mpix.iunlock(MPI_PROC_NULL, win, &r[2]));
+    MPI(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
+    CHECK(MPI_ERR_RANK == error_class(mpix.iflush(n_ranks, win, &r[0])), "rank %d is taken for a member", n_ranks);
+    MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win)); // nobody is locked
+    MPI(MPI_Get(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, win));
+    MPI(MPI_Win_unlock(right, win));
+    MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+}
+
 static void locks(const int64_t *values)
 {
     test_note = "locks in flight";
@@ -164,6 +182,7 @@ int main(int argc, char **argv)
             MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
             late_unlock();
         }
+        to_nobody();
         wrong_use();
     }
     MPI(MPI_Win_free(&win));

@@ -47,91 +47,88 @@ protected:
     }
 };
 
-TEST_F(crowded, a_receiver_that_waits_first_reads_and_nobody_is_woken) {
+// A large message of a to b, both of which compute.
+struct one_message {
+    explicit one_message(const params &p) : n(p) {
+        n.start_threads();
+        computing::settle(n);
+        r.aim(big, ctx, 0, tag);
+        s.aim(n.to_b, big, 3, ctx, 0, tag);
+    }
+    void receive() { n.receive(n.b, r); }
+    void send() { n.send(n.a, s); }
+    void comes_late() { // the RTS is there when the receive is posted
+        send();
+        n.b.progress();
+        receive();
+    }
+    void arrives() {
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        EXPECT_EQ(-1, r.differs(big, 3));
+    }
+
     test_recv r;
     test_send s;
-    node_pair n(left_for(forever_us));
-    n.start_threads();
-    settle(n);
-    r.aim(big, ctx, 0, tag);
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.receive(n.b, r);
-    n.send(n.a, s);
-    settle(n);
-    EXPECT_EQ(1U, count(n.a, stat::notices_kept));
-    EXPECT_EQ(0U, count(n.a, stat::notices_posted));
-    wait_once(n.b);
-    EXPECT_EQ(1U, count(n.b, stat::reads_app));
-    EXPECT_EQ(1U, r.delivered);
-    n.drive("the sender", [&] { return 1 == s.delivered; });
-    EXPECT_EQ(-1, r.differs(big, 3));
-    EXPECT_EQ(0U, by_threads(n));
-    EXPECT_EQ(0U, wakes(n));
+    node_pair n; // ends first: its threads may look at the others
+};
+
+TEST_F(crowded, a_receiver_that_waits_first_reads_and_nobody_is_woken) {
+    one_message m(left_for(forever_us));
+    m.receive();
+    m.send();
+    settle(m.n);
+    EXPECT_EQ(1U, count(m.n.a, stat::notices_kept));
+    EXPECT_EQ(0U, count(m.n.a, stat::notices_posted));
+    wait_once(m.n.b);
+    EXPECT_EQ(1U, count(m.n.b, stat::reads_app));
+    EXPECT_EQ(1U, m.r.delivered);
+    m.n.drive("the sender", [&] { return 1 == m.s.delivered; });
+    EXPECT_EQ(-1, m.r.differs(big, 3));
+    EXPECT_EQ(0U, by_threads(m.n));
+    EXPECT_EQ(0U, wakes(m.n));
 }
 
 TEST_F(crowded, a_sender_that_waits_first_has_the_receiver_woken_and_writes) {
-    test_recv r;
-    test_send s;
-    node_pair n(left_for(forever_us));
-    n.start_threads();
-    settle(n);
-    r.aim(big, ctx, 0, tag);
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.receive(n.b, r);
-    n.send(n.a, s);
-    settle(n);
-    EXPECT_EQ(0U, wakes(n));
-    n.a.begin_wait();
+    one_message m(left_for(forever_us));
+    m.receive();
+    m.send();
+    settle(m.n);
+    EXPECT_EQ(0U, wakes(m.n));
+    m.n.a.begin_wait();
     wait_until("the sender writes", [&] {
-        n.a.progress();
-        return 1 == s.delivered;
+        m.n.a.progress();
+        return 1 == m.s.delivered;
     });
-    n.a.end_wait();
-    EXPECT_EQ(1U, count(n.b, stat::thread_matches));
-    EXPECT_EQ(1U, count(n.a, stat::writes_app));
-    EXPECT_EQ(0U, by_threads(n));
-    n.drive("the receiver", [&] { return 1 == r.delivered; });
-    EXPECT_EQ(-1, r.differs(big, 3));
+    m.n.a.end_wait();
+    EXPECT_EQ(1U, count(m.n.b, stat::thread_matches));
+    EXPECT_EQ(1U, count(m.n.a, stat::writes_app));
+    EXPECT_EQ(0U, by_threads(m.n));
+    m.n.drive("the receiver", [&] { return 1 == m.r.delivered; });
+    EXPECT_EQ(-1, m.r.differs(big, 3));
 }
 
 TEST_F(crowded, what_is_left_too_long_the_receivers_thread_reads) {
-    test_recv r;
-    test_send s;
-    node_pair n(left_for(20000));
-    n.start_threads();
-    settle(n);
-    r.aim(big, ctx, 0, tag);
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.receive(n.b, r);
-    n.send(n.a, s);
-    wait_until("the thread reads", [&] { return 1 == count(n.b, stat::reads_thread); });
-    EXPECT_EQ(1U, count(n.a, stat::wakes_timer));
-    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    EXPECT_EQ(-1, r.differs(big, 3));
+    one_message m(left_for(20000));
+    m.receive();
+    m.send();
+    wait_until("the thread reads", [&] { return 1 == count(m.n.b, stat::reads_thread); });
+    EXPECT_EQ(1U, count(m.n.a, stat::wakes_timer));
+    m.arrives();
 }
 
 // The RTS is there when the receive is posted.
 TEST_F(crowded, a_late_receive_shares_its_copy_and_either_moves_it) {
     for (const bool sender : {false, true}) {
-        test_recv r;
-        test_send s;
-        node_pair n(left_for(forever_us));
-        n.start_threads();
-        settle(n);
-        r.aim(big, ctx, 0, tag);
-        s.aim(n.to_b, big, 3, ctx, 0, tag);
-        n.send(n.a, s);
-        n.b.progress();
-        n.receive(n.b, r);
-        settle(n);
-        EXPECT_EQ(0U, wakes(n));
-        EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
-        wait_once(sender ? n.a : n.b);
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-        EXPECT_EQ(-1, r.differs(big, 3));
-        EXPECT_EQ(sender ? 1U : 0U, count(n.a, stat::writes_app));
-        EXPECT_EQ(sender ? 0U : 1U, count(n.b, stat::reads_app));
-        EXPECT_EQ(0U, by_threads(n));
+        one_message m(left_for(forever_us));
+        m.comes_late();
+        settle(m.n);
+        EXPECT_EQ(0U, wakes(m.n));
+        EXPECT_EQ(1U, count(m.n.b, stat::pushes_requested));
+        wait_once(sender ? m.n.a : m.n.b);
+        m.arrives();
+        EXPECT_EQ(sender ? 1U : 0U, count(m.n.a, stat::writes_app));
+        EXPECT_EQ(sender ? 0U : 1U, count(m.n.b, stat::reads_app));
+        EXPECT_EQ(0U, by_threads(m.n));
     }
 }
 
@@ -172,40 +169,24 @@ TEST_F(crowded, a_left_copy_that_one_side_may_not_make_comes_by_another_way) {
 }
 
 TEST_F(crowded, a_late_receive_left_too_long_is_moved_by_a_thread) {
-    test_recv r;
-    test_send s;
-    node_pair n(left_for(20000));
-    n.start_threads();
-    settle(n);
-    r.aim(big, ctx, 0, tag);
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.send(n.a, s);
-    n.b.progress();
-    n.receive(n.b, r);
-    wait_until("either's thread", [&] { return 1 == count(n.b, stat::reads_thread) + count(n.a, stat::writes_thread); });
-    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    EXPECT_EQ(-1, r.differs(big, 3));
+    one_message m(left_for(20000));
+    m.comes_late();
+    wait_until("either's thread", [&] { return 1 == count(m.n.b, stat::reads_thread) + count(m.n.a, stat::writes_thread); });
+    m.arrives();
 }
 
 // The time is over while the application is in its engine and does not look.
 TEST_F(crowded, a_thread_that_comes_while_the_application_is_in_comes_again_when_it_leaves) {
-    test_recv r;
-    test_send s;
-    node_pair n(left_for(5000));
-    n.start_threads();
-    settle(n);
-    r.aim(big, ctx, 0, tag);
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.receive(n.b, r);
-    n.a.enter();
-    n.a.send(&s);
-    wait_until("its time is over", [&] { return 1 == count(n.a, stat::wakes_timer); });
+    one_message m(left_for(5000));
+    m.receive();
+    m.n.a.enter();
+    m.n.a.send(&m.s);
+    wait_until("its time is over", [&] { return 1 == count(m.n.a, stat::wakes_timer); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_EQ(0U, count(n.a, stat::notices_posted));
-    n.a.leave();
-    wait_until("the thread reads", [&] { return 1 == count(n.b, stat::reads_thread); });
-    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    EXPECT_EQ(-1, r.differs(big, 3));
+    EXPECT_EQ(0U, count(m.n.a, stat::notices_posted));
+    m.n.a.leave();
+    wait_until("the thread reads", [&] { return 1 == count(m.n.b, stat::reads_thread); });
+    m.arrives();
 }
 
 // Many at once, every other one found waiting, by whoever comes: each arrives once and whole.
@@ -260,17 +241,11 @@ TEST_F(crowded, two_ranks_on_two_units_have_no_idle_core) {
         ASSERT_EQ(0, sched_setaffinity(0, sizeof(set), &set));
         params p = left_for(forever_us);
         p.idle_cores = "auto";
-        test_recv r;
-        test_send s;
-        node_pair n(p);
-        n.start_threads();
-        r.aim(big, ctx, 0, tag);
-        s.aim(n.to_b, big, 3, ctx, 0, tag);
-        n.send(n.a, s);
-        EXPECT_EQ(units <= 2 ? 1U : 0U, count(n.a, stat::notices_kept)) << units;
-        n.receive(n.b, r);
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-        EXPECT_EQ(-1, r.differs(big, 3));
+        one_message m(p);
+        m.send();
+        EXPECT_EQ(units <= 2 ? 1U : 0U, count(m.n.a, stat::notices_kept)) << units;
+        m.receive();
+        m.arrives();
     }
     sched_setaffinity(0, sizeof(before), &before);
 }
@@ -296,17 +271,11 @@ TEST_F(crowded, nothing_is_left_where_it_was_not_asked_for) {
         } else {
             p.rendezvous = "copy";
         }
-        test_recv r;
-        test_send s;
-        node_pair n(p);
-        n.start_threads();
-        r.aim(big, ctx, 0, tag);
-        s.aim(n.to_b, big, 3, ctx, 0, tag);
-        n.receive(n.b, r);
-        n.send(n.a, s);
-        EXPECT_EQ(0U, count(n.a, stat::notices_kept)) << way;
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-        EXPECT_EQ(-1, r.differs(big, 3));
+        one_message m(p);
+        m.receive();
+        m.send();
+        EXPECT_EQ(0U, count(m.n.a, stat::notices_kept)) << way;
+        m.arrives();
     }
 }
 

@@ -35,13 +35,18 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
     return MPI_SUCCESS;
 }
 
-// Towards MPI_PROC_NULL: done.
-int nothing(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [](module &, rma_sync *) { return MPI_SUCCESS; });
-}
-
-bool outside(MPI_Win win, int target) {
-    return !ompi_win_invalid(win) && ompi_win_peer_invalid(win, target);
+// The same towards one member. To nobody there is nothing to do, nor an error of others' to take along.
+template <class F>
+int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, F begin) {
+    const bool valid = !ompi_win_invalid(win);
+    if (valid && MPI_PROC_NULL == target && osc_smartint_free == win->w_osc_module->osc_free) {
+        *wanted = &ompi_request_empty;
+        return MPI_SUCCESS;
+    }
+    if (valid && MPI_PROC_NULL != target && ompi_win_peer_invalid(win, target)) {
+        return MPI_ERR_RANK;
+    }
+    return nonblocking(win, wanted, begin);
 }
 
 int ifence(int assert, MPI_Win win, MPI_Request *request) {
@@ -69,25 +74,13 @@ int iwait(MPI_Win win, MPI_Request *request) {
 }
 
 int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
-    if (MPI_PROC_NULL == target) {
-        return nothing(win, request);
-    }
-    if (outside(win, target)) {
-        return MPI_ERR_RANK;
-    }
-    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+    return nonblocking_towards(target, win, request, [&](module &m, rma_sync *s) {
         return begin_lock(m, type, target, assert, s, true);
     });
 }
 
 int iunlock(int target, MPI_Win win, MPI_Request *request) {
-    if (MPI_PROC_NULL == target) {
-        return nothing(win, request);
-    }
-    if (outside(win, target)) {
-        return MPI_ERR_RANK;
-    }
-    return nonblocking(win, request,
+    return nonblocking_towards(target, win, request,
                        [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
@@ -102,13 +95,7 @@ int iunlock_all(MPI_Win win, MPI_Request *request) {
 }
 
 int iflush(int target, MPI_Win win, MPI_Request *request) {
-    if (MPI_PROC_NULL == target) {
-        return nothing(win, request);
-    }
-    if (outside(win, target)) {
-        return MPI_ERR_RANK;
-    }
-    return nonblocking(win, request,
+    return nonblocking_towards(target, win, request,
                        [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }
 

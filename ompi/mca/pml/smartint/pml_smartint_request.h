@@ -53,8 +53,8 @@ void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t 
 void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
          ompi_datatype_t *datatype);
 
-// MPI status of a finished receive; MPI error class.
-// Not its MPI_ERROR, which calls that complete one operation leave as it is. Returns the error.
+// MPI status of a finished receive, but its MPI_ERROR: that is returned, as calls that complete one operation leave the
+// field alone.
 int fill_status(const recv_op &op, ompi_status_public_t *status);
 
 // From the engine.

@@ -182,7 +182,7 @@ void engine::start_thread() {
 
 void engine::stop_thread() {
     if (board_.attached()) {
-        segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_release); // before wake_fd_ is closed
+        segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_release); // A2: wake_fd_ is closed later
     }
     if (thread_) {
         thread_->stop();

@@ -152,9 +152,9 @@ bool helper_client::any_failed(const segment &board) {
             ++i;
             continue;
         }
-        auto &state = board.helper(s.index).state;
+        // relaxed: nothing is read behind it
         std::uint32_t found = layout::helper_starting;
-        failed = state.compare_exchange_strong(found, layout::helper_absent, std::memory_order_acq_rel) ||
+        failed = board.helper(s.index).state.compare_exchange_strong(found, layout::helper_absent, std::memory_order_relaxed) ||
                  layout::helper_absent == found || failed;
         if (s.pidfd >= 0) {
             ::close(s.pidfd);

@@ -130,7 +130,7 @@ namespace {
 
 bool may_be_woken(const layout::slot_control &c) {
     return 1 == c.attached.load(std::memory_order_acquire) && // A1
-           0 == c.stopped.load(std::memory_order_acquire); // pairs with stop_thread
+           0 == c.stopped.load(std::memory_order_acquire); // A2
 }
 
 } // namespace
