@@ -62,6 +62,15 @@ static void new(int other)
     CHECK(has_failed(MPI_Send(out, SIZE, MPI_BYTE, other, 2, MPI_COMM_WORLD)), "a large send did not fail");
     CHECK(has_failed(MPI_Recv(in, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)),
           "a receive did not fail");
+    int flag;
+    MPI_Message message;
+    CHECK(has_failed(MPI_Probe(other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), "a probe did not fail");
+    CHECK(has_failed(MPI_Mprobe(other, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE)), "MPI_Mprobe did not fail");
+    CHECK(has_failed(MPI_Iprobe(other, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE)), "MPI_Iprobe did not fail");
+    CHECK(has_failed(MPI_Improbe(other, 1, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE)),
+          "MPI_Improbe did not fail");
+    MPI(MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE)); // anybody is not lost
+    CHECK(!flag, "a message of nobody");
 }
 
 int main(int argc, char **argv)

@@ -470,6 +470,39 @@ static void shared(void)
     }
 }
 
+// Calls that begin nothing, between two fences: the second one still waits for what others put.
+static void fences_with_other_calls(void)
+{
+    test_note = "other calls between fences";
+    enum { N = 300000 };
+    int *memory, *values = malloc(N * sizeof(int));
+    MPI_Win win;
+    MPI(MPI_Win_allocate(N * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    for (int round = 0; round < 4; ++round) {
+        for (int i = 0; i < N; ++i) {
+            values[i] = memory[i] = 100 * round + my_rank;
+        }
+        MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+        if (0 == my_rank) {
+            usleep(20000); // the others are at their fence long before
+            for (int i = 0; i < n_ranks; ++i) {
+                MPI(MPI_Put(values, N, MPI_INT, i, 0, N, MPI_INT, win));
+            }
+        } else if (round % 2) {
+            MPI(MPI_Win_start(MPI_GROUP_EMPTY, 0, win));
+            MPI(MPI_Win_complete(win));
+        } else {
+            MPI(MPI_Win_post(MPI_GROUP_EMPTY, 0, win));
+            MPI(MPI_Win_wait(win));
+        }
+        MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+        CHECK(100 * round == memory[0] && 100 * round == memory[N - 1], "round %d: %d and %d", round, memory[0],
+              memory[N - 1]);
+    }
+    MPI(MPI_Win_free(&win));
+    free(values);
+}
+
 // Many windows at once, over other communicators too, freed in another order.
 static void many(void)
 {
@@ -515,6 +548,7 @@ int main(int argc, char **argv)
     order_and_locks();
     groups();
     shared();
+    fences_with_other_calls();
     many();
     return finish();
 }

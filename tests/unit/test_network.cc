@@ -25,8 +25,9 @@ struct station {
         static_cast<station *>(self)->got.emplace_back(m, m + bytes);
     }
     int open(std::uint32_t message_bytes = 0, const char *transport = "tcp",
-             const char *device = "lo", bool by_endpoint = false) {
+             const char *device = "lo", bool by_endpoint = false, unsigned most_passive = 65536) {
         network_config cfg;
+        cfg.most_passive = most_passive;
         cfg.by_endpoint = by_endpoint;
         cfg.transport = transport;
         cfg.device = device;
@@ -269,6 +270,42 @@ TEST_P(joined, a_connection_can_be_given_up_before_the_peer_answers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(tcp, joined, testing::Values(true));
+
+TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lost) {
+    station asks, refuses;
+    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
+    ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true, 1));
+    const auto turn = [&] {
+        asks.net.progress();
+        refuses.net.progress();
+    };
+    void *first = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
+    ASSERT_NE(nullptr, first);
+    test::wait_until("the first is joined", [&] {
+        turn();
+        return !asks.net.connecting(first);
+    });
+    void *second = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
+    ASSERT_NE(nullptr, second);
+    std::vector<void *> lost;
+    test::wait_until("the second is refused", [&] {
+        turn();
+        lost = asks.net.take_lost();
+        return !lost.empty();
+    });
+    EXPECT_EQ(std::vector<void *>{second}, lost);
+    asks.net.disconnect(second);
+    test::wait_until("the first is as it was", [&] {
+        turn();
+        return network::result::done == asks.net.send(first, 7, "", 0, nullptr, 0);
+    });
+    test::wait_until("the message", [&] {
+        turn();
+        return !refuses.got.empty();
+    });
+    EXPECT_TRUE(asks.net.take_lost().empty());
+    asks.net.disconnect(first);
+}
 
 TEST(network_openings, one_that_joins_does_not_talk_to_one_that_does_not) {
     station s, t;

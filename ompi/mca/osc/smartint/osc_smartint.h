@@ -87,6 +87,7 @@ struct module {
     // epochs, as the calls of this process have left them
     bool fence_open = false; // operations are allowed since the last fence
     bool fence_used = false; // and there were some
+    bool fence_exposes = false; // others' operations are allowed since the last fence: the next one awaits them
     bool started = false;
     target_set access; // started: the group
     std::uint32_t exposures = 0;    // posted and not waited for

@@ -5,12 +5,18 @@
 namespace smartint::pml {
 namespace {
 
-// The message a receive would get, or nullptr. take: remove it for a matched receive. The
-// status must be filled before somebody else can take the message, so it happens here.
-unexpected *look(int src, int tag, ompi_communicator_t *comm, bool take,
-                 ompi_status_public_t *status) {
+struct finding {
+    unexpected *message = nullptr; // the one a receive would get
+    bool gone = false;             // none, and the only sender asked for is lost: none will come
+};
+
+// take: remove the message for a matched receive. The status must be filled before somebody else
+// can take the message, so it happens here.
+finding look(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status_public_t *status) {
     engine &e = engine::instance();
     e.enter();
+    endpoint *from = src >= 0 ? known_endpoint(comm, src) : nullptr;
+    const bool lost = nullptr != from && e.is_lost(from); // asked first: what came in time is found
     unexpected *u = e.peek_unexpected(comm->c_contextid, engine_source(src), engine_tag(tag));
     if (nullptr == u) {
         e.pass(false);
@@ -29,7 +35,19 @@ unexpected *look(int src, int tag, ompi_communicator_t *comm, bool take,
     }
     e.finish_operations();
     e.leave();
-    return u;
+    return {u, lost && nullptr == u};
+}
+
+finding await(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status_public_t *status) {
+    finding f;
+    const auto over = [&] { return nullptr != f.message || f.gone; };
+    block([](engine &) {}, [&] {
+        if (!over()) {
+            f = look(src, tag, comm, take, status);
+        }
+        return over();
+    });
+    return f;
 }
 
 // The message keeps the communicator until it is received: the program may free its handle before.
@@ -48,17 +66,17 @@ extern "C" {
 
 int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
                         ompi_status_public_t *status) noexcept {
-    *matched = nullptr != look(src, tag, comm, false, status);
-    if (0 == *matched) {
+    const finding f = look(src, tag, comm, false, status);
+    *matched = nullptr != f.message;
+    if (nullptr == f.message) {
         opal_progress();
     }
-    return OMPI_SUCCESS;
+    return f.gone ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
 int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm,
                        ompi_status_public_t *status) noexcept {
-    block([](engine &) {}, [&] { return nullptr != look(src, tag, comm, false, status); });
-    return OMPI_SUCCESS;
+    return await(src, tag, comm, false, status).gone ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
 int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
@@ -67,28 +85,30 @@ int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *match
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    unexpected *u = look(src, tag, comm, true, status);
-    *matched = nullptr != u;
-    if (nullptr == u) {
+    const finding f = look(src, tag, comm, true, status);
+    *matched = nullptr != f.message;
+    if (nullptr == f.message) {
         ompi_message_return(m);
         opal_progress();
-        return OMPI_SUCCESS;
+        return f.gone ? MPI_ERR_OTHER : MPI_SUCCESS;
     }
-    *message = fill(m, u, comm);
-    return OMPI_SUCCESS;
+    *message = fill(m, f.message, comm);
+    return MPI_SUCCESS;
 }
 
 int pml_smartint_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
                         ompi_status_public_t *status) noexcept {
-    unexpected *u = nullptr;
     ompi_message_t *m = ompi_message_alloc();
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    block([](engine &) {},
-          [&] { return nullptr != u || nullptr != (u = look(src, tag, comm, true, status)); });
-    *message = fill(m, u, comm);
-    return OMPI_SUCCESS;
+    const finding f = await(src, tag, comm, true, status);
+    if (f.gone) {
+        ompi_message_return(m);
+        return MPI_ERR_OTHER;
+    }
+    *message = fill(m, f.message, comm);
+    return MPI_SUCCESS;
 }
 
 } // extern "C"

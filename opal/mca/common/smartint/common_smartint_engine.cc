@@ -389,6 +389,13 @@ void engine::lose(endpoint *ep) {
     fail_peer_operations(ep); // also those that were begun after it was lost
 }
 
+bool engine::is_lost(endpoint *ep) {
+    if (ep->lost) {
+        lose(ep);
+    }
+    return ep->lost;
+}
+
 // The transport says so. At the end of a job this is how peers go: it is worth a word only if
 // something still depends on them.
 void engine::lost_connection(void *connection) {

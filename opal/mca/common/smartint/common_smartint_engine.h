@@ -154,6 +154,8 @@ public:
     endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
                           const remote_node *node, std::uint32_t relay_slot);
     endpoint *find_peer(std::uint64_t name);
+    // Under the gate. True: nothing comes from it any more nor reaches it; reported, once.
+    bool is_lost(endpoint *ep);
 
     // ---- gate (engine_board.cc)
     void enter() {

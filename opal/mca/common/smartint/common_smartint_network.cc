@@ -188,6 +188,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     auto *n = new impl;
     n->on_message = h;
     n->arg = arg;
+    n->most_passive = cfg.most_passive;
     const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
     n->transport = "ud" == cfg.transport   ? "ud_verbs"
                    : "rc" == cfg.transport ? "rc_verbs"

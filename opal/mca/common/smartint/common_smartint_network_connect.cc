@@ -7,6 +7,7 @@
 // bootstrap interface, and gets the peer's in the answer:
 //   request  id, endpoint, address of the sender     ->  the peer makes an endpoint, joins it
 //   answer   id, endpoint                            <-  the sender joins its own
+//   refusal  id                                      <-  it can make none: the connection is lost
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
 // and asks nobody. Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
@@ -18,7 +19,6 @@
 namespace smartint {
 namespace {
 
-constexpr unsigned most_passive = 65536; // connections others asked for, not used by this side
 constexpr std::size_t most_bytes = 512;  // of a bootstrap message
 
 struct address_head { // of what peers exchange; device, iface and, if any, those of the bootstrap
@@ -34,9 +34,9 @@ struct address_head { // of what peers exchange; device, iface and, if any, thos
 static_assert(sizeof(address_head) == 12);
 constexpr std::uint8_t address_version = 3;
 
-enum class boot_kind : std::uint32_t { request = 1, answer = 2 };
+enum class boot_kind : std::uint32_t { request = 1, answer = 2, refusal = 3 };
 
-struct boot_head { // endpoint and, in a request, address behind it
+struct boot_head { // endpoint, but in a refusal, and in a request address behind it
     boot_kind kind;
     std::uint16_t endpoint_bytes;
     std::uint16_t address_bytes;
@@ -251,22 +251,28 @@ unsigned network::handle_boot() {
         boot_head head{};
         std::memcpy(&head, m.data(), sizeof(head)); // boot_am saw to its length
         const std::byte *endpoint = m.data() + sizeof(head);
-        if (head.endpoint_bytes != n.attr.ep_addr_len ||
+        if (head.endpoint_bytes != (boot_kind::refusal == head.kind ? 0 : n.attr.ep_addr_len) ||
             m.size() != sizeof(head) + head.endpoint_bytes + head.address_bytes) {
             continue;
         }
         if (boot_kind::request == head.kind) {
             serve_request(head.id, endpoint, endpoint + head.endpoint_bytes, head.address_bytes);
-        } else if (network_connection *c = n.waiting.find(head.id);
-                   boot_kind::answer == head.kind && nullptr != c) {
+        } else if (network_connection *c = n.waiting.find(head.id); nullptr == c) {
+            continue; // given up meanwhile
+        } else if (boot_kind::answer == head.kind) {
             finish_join(c, endpoint);
+        } else if (boot_kind::refusal == head.kind) {
+            impl::lost(&n, c->ep, UCS_ERR_REJECTED);
         }
     }
     while (!n.outbox.empty()) {
         impl::outgoing &o = n.outbox.front();
         const ssize_t sent = uct_ep_am_bcopy(o.ep, impl::boot_id, copy_out, &o.bytes, 0);
         if (UCS_ERR_NO_RESOURCE == sent) {
-            break; // again at the next look; anything else that fails is told by the transport
+            break; // again at the next look
+        }
+        if (sent < 0) {
+            impl::lost(&n, o.ep, static_cast<ucs_status_t>(sent)); // who asked over it gets no answer
         }
         n.outbox.pop_front();
         ++events;
@@ -291,12 +297,19 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
                             std::size_t bytes) {
     impl &n = *impl_;
     network_address a;
-    if (n.passive >= most_passive || !parse(address, bytes, &a)) {
-        return;
+    uct_ep_h boot = nullptr;
+    if (!parse(address, bytes, &a) || nullptr == (boot = boot_endpoint(address, bytes))) {
+        return; // nobody to be answered
     }
-    uct_ep_h boot = boot_endpoint(address, bytes);
+    const auto refuse = [&] {
+        const boot_head head{boot_kind::refusal, 0, 0, id};
+        std::vector<std::byte> m(sizeof(head));
+        std::memcpy(m.data(), &head, sizeof(head));
+        n.post(boot, std::move(m));
+    };
     auto c = std::make_unique<network_connection>();
-    if (nullptr == boot || nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
+    if (n.passive >= n.most_passive || nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
+        refuse();
         return;
     }
     c->adopted = false;
@@ -310,6 +323,7 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
         UCS_OK != uct_ep_connect_to_ep(c->ep, a.device,
                                        reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         n.drop(c.release());
+        refuse();
         return;
     }
     c.release();

@@ -68,6 +68,7 @@ struct network::impl {
     std::deque<outgoing> outbox; // found no room
     int epoll = -1; // of both interfaces' descriptors
     unsigned passive = 0;        // connections that peers asked for and nobody adopted
+    unsigned most_passive = 0;
 
     std::string seen; // transports found, for the message
 
