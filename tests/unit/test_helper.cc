@@ -4,6 +4,7 @@
 // children.
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -253,6 +254,35 @@ TEST(helper, without_a_unit_of_its_own_it_sleeps_even_when_something_is_armed) {
     EXPECT_EQ(-1, n.line().cpu.load());
     EXPECT_EQ(layout::helper_sleeping, n.line().state.load());
     EXPECT_LE(n.line().scans.load(), 1U);
+}
+
+TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
+    cpu_set_t before;
+    ASSERT_EQ(0, sched_getaffinity(0, sizeof(before), &before));
+    int usable = 0;
+    while (!CPU_ISSET(usable, &before)) {
+        ++usable;
+    }
+    {
+        node n;
+        n.attach_all();
+        options o = n.standard();
+        o.cores = "1023," + std::to_string(usable); // in nobody's reach, and a rank's
+        ASSERT_TRUE(n.make(o)) << n.helper->why();
+        EXPECT_EQ(usable, n.line().cpu.load());
+    }
+    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
+    {
+        node n;
+        n.attach_all();
+        options o = n.standard();
+        o.cores = "1022,1023";
+        ASSERT_TRUE(n.make(o)) << n.helper->why();
+        EXPECT_EQ(-1, n.line().cpu.load());
+    }
+    cpu_set_t after;
+    ASSERT_EQ(0, sched_getaffinity(0, sizeof(after), &after));
+    EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
 }
 
 TEST(helper, ends_when_its_ranks_are_gone) {

@@ -42,6 +42,13 @@ std::vector<unsigned> units_of_ranks(const segment &board) {
     return v;
 }
 
+bool bind(unsigned unit) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(unit, &one);
+    return 0 == sched_setaffinity(0, sizeof(one), &one);
+}
+
 // Units in the NUMA domains of the given ones.
 std::vector<unsigned> neighbours(const std::vector<unsigned> &units) {
     std::vector<unsigned> v;
@@ -102,17 +109,12 @@ int place(const segment &board, const options &o) {
     if (!o.cores.empty()) {
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();
+        // It may be one list for machines of several kinds, and others' units are not ours to use (cpusets).
+        std::erase_if(allowed, [](unsigned u) { return !bind(u); });
+        sched_setaffinity(0, sizeof(set), &set);
     }
     const int unit = choose_unit(allowed, taken, neighbours(units_of_ranks(board)), o.index);
-    if (unit >= 0) {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(unit, &one);
-        if (0 != sched_setaffinity(0, sizeof(one), &one)) {
-            return -1;
-        }
-    }
-    return unit;
+    return unit >= 0 && bind(static_cast<unsigned>(unit)) ? unit : -1;
 }
 
 } // namespace smartint::daemon

@@ -127,13 +127,15 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
 }
 
 bool glue_open_network() {
+    static bool unpublished = false; // opened here, and others can't know it yet
     engine &e = engine::instance();
-    if (e.net().is_open()) {
+    if (e.net().is_open() && !unpublished) {
         return true;
     }
     if (0 != e.open_network() || !e.net().is_open()) {
         return false;
     }
+    unpublished = true;
     glue_note_address();
     modex entry = glue_modex(); // as those who lead no node publish it: without board and helper
     entry.helper_bytes = 0;
@@ -143,7 +145,8 @@ bool glue_open_network() {
     if (OPAL_SUCCESS == rc) {
         rc = opal_pmix.commit();
     }
-    return OPAL_SUCCESS == rc;
+    unpublished = OPAL_SUCCESS != rc;
+    return !unpublished;
 }
 
 bool glue_late_address(const opal_process_name_t &name, modex *out) {
