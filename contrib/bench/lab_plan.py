@@ -121,6 +121,10 @@ EXPERIMENTS = [
         systems="ob1,ob1-thread,ucx,none,helper", figure="SI 4.12, 4.13",
         headline=[("t_total_min", c) for c in ("ibcast", "iscatterv", "igatherv", "ialltoall")]),
     Experiment(
+        "wire", "wire", "TCP without any library, and computation beside it: the kernel's own work",
+        "--sizes 64K,256K,1M --time 0.4 --reps 12", slow_words="--sizes 64K,256K", quick="--sizes 16K --reps 5 --warmup 1",
+        settings=("net",), seconds=2, systems="ob1", headline=[("t_total_min", "wire_target"), ("t_total_min", "wire_origin")]),
+    Experiment(
         "epochs", "epochs", "One-sided epochs: fence, start and complete, exclusive lock; origin or target computes",
         "--sizes 64K,256K,1M --time 0.4 --reps 12", slow_words="--sizes 64K,256K",
         quick="--sizes 16K --reps 5 --warmup 1", reference=True, seconds=8, systems=WITHOUT_BASELINES, onesided=True,
