@@ -188,6 +188,33 @@ static void wait_at_fence(void)
     }
 }
 
+// Targets of several nodes compute from the opening fence on, whose barrier takes several steps: what they have to send
+// on for others is sent, or no put would go.
+static void fence_of_many(void)
+{
+    const int half = n_ranks / 2, target = (my_rank + half) % n_ranks;
+    MPI_Comm node;
+    int here;
+    MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    MPI(MPI_Allreduce(MPI_IN_PLACE, &here, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    if (n_ranks < 4 || here == n_ranks) {
+        return; // inside a node a fence is sent on by calls
+    }
+    begin_pattern("a fence of many");
+    MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    if (my_rank < half) {
+        MPI(MPI_Put(data, BIG, MPI_INT64_T, target, 0, BIG, MPI_INT64_T, win));
+    } else {
+        compute_until_there(stamp);
+    }
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    if (my_rank >= half) {
+        check_data();
+    }
+}
+
 // The holder of a lock lets go of it and computes until the next holder has been there.
 static void late_unlock(void)
 {
@@ -231,6 +258,7 @@ int main(int argc, char **argv)
         late_complete(group);
         early_fence();
         wait_at_fence();
+        fence_of_many();
         late_unlock();
     }
     MPI_Group_free(&group);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_strategy.h"
+#include "common_smartint_strategy_helper.h"
 
 #include "harness.h"
 
@@ -37,6 +38,57 @@ TEST(strategies, poll_has_a_thread_that_needs_no_call) {
     for (int bits = 0; bits < 8; ++bits) {
         EXPECT_FALSE(s->leave(bits & 1, bits & 2, bits & 4));
     }
+}
+
+struct looks {
+    arrival_rate rate;
+    arrival_rate::time now{std::chrono::seconds(1)};
+    std::uint64_t moved = 0;
+
+    void look(std::uint64_t bytes, unsigned after_us, bool flows = true) {
+        moved += bytes;
+        now += std::chrono::microseconds(after_us);
+        rate.look(moved, flows, now);
+    }
+};
+
+TEST(arrival_rates, what_is_to_come_is_expected_at_the_rate_at_which_it_came) {
+    looks l;
+    EXPECT_EQ(0U, l.rate.nearly_here_us(100000)) << "nothing is known";
+    l.look(50000, 10);
+    EXPECT_EQ(0U, l.rate.nearly_here_us(100000)) << "it may have come at any time";
+    l.look(25000, 1000); // 25 bytes a microsecond
+    EXPECT_NEAR(1000, l.rate.nearly_here_us(25000 + 12288), 5);
+    EXPECT_EQ(0U, l.rate.nearly_here_us(12288)) << "the last of it is listened for";
+    EXPECT_EQ(0U, l.rate.nearly_here_us(12288 + 2500)) << "not worth a sleep by the clock";
+    EXPECT_LE(l.rate.nearly_here_us(1ULL << 40), 4000U) << "a peer says how much it is";
+}
+
+TEST(arrival_rates, what_came_while_nothing_was_awaited_says_nothing) {
+    looks l;
+    l.look(1000, 10);
+    l.look(25000, 1000);
+    const std::uint32_t us = l.rate.nearly_here_us(50000);
+    l.look(0, 10, false);
+    l.look(40000000, 100); // by calls of the application
+    EXPECT_EQ(us, l.rate.nearly_here_us(50000));
+    l.look(25000, 1000);
+    EXPECT_EQ(us, l.rate.nearly_here_us(50000));
+}
+
+TEST(arrival_rates, looks_in_a_row_are_one_and_slower_ones_count_little_by_little) {
+    looks l;
+    l.look(0, 10);
+    for (int i = 0; i < 10; ++i) {
+        l.look(2500, i % 2 ? 195 : 5); // what is found at once came before
+    }
+    EXPECT_NEAR(1000, l.rate.nearly_here_us(25000 + 12288), 60);
+    l.look(2500, 1000);
+    EXPECT_NEAR(1143, l.rate.nearly_here_us(25000 + 12288), 70);
+    for (int i = 0; i < 50; ++i) {
+        l.look(2500, 1000);
+    }
+    EXPECT_NEAR(2000, l.rate.nearly_here_us(5000 + 12288), 20);
 }
 
 class sleeping : public ::testing::TestWithParam<strategy_kind> {};

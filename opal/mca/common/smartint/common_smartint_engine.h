@@ -222,6 +222,7 @@ public:
         int transport = -1;   // its descriptor; -1: none to sleep on
         bool more = false;    // pass once more, when the gate has been open
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
+        std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
     };
     thread_view look(); // under the gate
     // Around a pass, under the gate: while the thread is at it nobody need wake this rank.
@@ -401,7 +402,8 @@ private:
     void forget_left(copy_job *job);
     void leave_for_now(std::uint64_t now);
     void forget_known();
-    bool anything_left() const { return !unnoticed_.empty() || 0 != left_jobs_; }
+    bool leave_to_calls();
+    bool anything_left() const { return !unnoticed_.empty() || 0 != left_jobs_ || 0 != left_queues_; }
     void post_kept_notices();
     void post_notices_now();
 
@@ -469,7 +471,8 @@ private:
     std::uint64_t unnoticed_since_ = 0;    // ns: the first of them
     std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet
     unsigned left_jobs_ = 0;               // copies left to whoever waits first
-    std::uint64_t left_since_ = 0;         // ns: the oldest of notices and copies that are left
+    unsigned left_queues_ = 0;             // of one-sided operations, to the next call
+    std::uint64_t left_since_ = 0;         // ns: the oldest of what is left
     bool late_ = false;                    // the thread will come
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
@@ -489,6 +492,7 @@ private:
     std::uint64_t expected_ = 0; // bytes of whole messages that posted receives may get by the network
     bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
     unsigned awaited_ = 0;   // one-sided exchanges of little data: their next message is wanted at once
+    std::uint64_t due_ = 0;  // bytes of theirs that are known to come
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;

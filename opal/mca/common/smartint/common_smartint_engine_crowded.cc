@@ -108,6 +108,15 @@ void engine::forget_left(copy_job *job) {
     job->left = false;
 }
 
+// The next one-sided operation that waits inside the node. False: nobody would come when the calls are late.
+bool engine::leave_to_calls() {
+    if (0 == params_.left_us || !thread_ || !thread_->can_call_late()) {
+        return false;
+    }
+    leave_for_now(now_ns());
+    return true;
+}
+
 // The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
 // not stopped when all is done, and so set once in left_us however many messages there are.
 void engine::leave_for_now(std::uint64_t now) {
@@ -165,6 +174,9 @@ void engine::take_what_is_left() {
             job->waiter_only = false;
             ++own_copies_;
         }
+    }
+    if (0 != left_queues_) {
+        rma_->take_what_is_left();
     }
 }
 

@@ -226,6 +226,7 @@ engine::thread_view engine::look() {
     }
     v.more = rma_ && rma_->more();
     v.awaited = 0 != awaited_;
+    v.due = 1 == awaited_ ? due_ : 0;
     v.expects = expects_;
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;

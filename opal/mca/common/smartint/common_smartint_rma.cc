@@ -199,6 +199,9 @@ void rma::fly(rma_peer *p, rma_peer::flight now) {
         count(now, 1);
         p->flying = now;
     }
+    e_.due_ -= p->due;
+    p->due = rma_peer::flight::brisk == now ? p->incoming + p->fetching + p->getting : 0;
+    e_.due_ += p->due;
 }
 
 unsigned rma::progress(bool by_thread) {
@@ -274,6 +277,9 @@ void rma::finish() {
     }
 }
 
+// There is a thread that sleeps, and this process may go away to compute.
+bool rma::may_arm() const { return e_.can_arm() && !e_.application_waits(); }
+
 void rma::disarm(int *index) {
     e_.disarm_request(index);
 }
@@ -307,6 +313,7 @@ unsigned rma::lost(endpoint *ep) {
             all.push_back(p->head);
         }
         p->tail = nullptr;
+        forget_queue(p);
         p->acks.clear();
         p->locals.clear();
         p->replies.clear();

@@ -124,6 +124,10 @@ struct rma_peer {
     // as origin
     rma_item *head = nullptr;
     rma_item *tail = nullptr;
+    std::uint64_t queued = 0; // bytes of operations that the queue has held since it was empty
+    bool requested = false;   // a request depends on it
+    bool left = false;        // to the next call; counted by the engine
+    bool overdue = false;     // no call came for long
     std::uint32_t posts = 0;  // of the target, not used by an epoch yet
     bool granted = false;     // the lock asked for by the item at the head
     rma_hold held = rma_hold::none; // of the lock in `words`, by this process
@@ -159,6 +163,7 @@ struct rma_peer {
     bool listed = false;  // in the list of peers with something to do
     enum class flight : std::uint8_t { none, brisk, bulk };
     flight flying = flight::none; // counted by the engine as under way
+    std::uint64_t due = 0;        // bytes that are known to come, of a brisk one; in the engine's sum
 };
 
 struct rma_region {
@@ -288,6 +293,7 @@ public:
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
+    void take_what_is_left(); // the interrupt thread's, after a pass
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                      // application thread: hooks().rma_done
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
@@ -300,7 +306,7 @@ private:
     // rma.cc
     void activate(rma_peer *p);
     void settle_state(rma_peer *p); // after changes: flying
-    void fly(rma_peer *p, rma_peer::flight now);
+    void fly(rma_peer *p, rma_peer::flight now); // with what is due of it
     void end(rma_item *i, rma_error error = rma_error::none);
     void part_done(rma_sync *sync, rma_error error);
     void note_error(rma_window *w, rma_error error);
@@ -309,14 +315,17 @@ private:
 
     // rma_origin.cc
     bool push(rma_peer *p, rma_item *i);
-    static void take_head(rma_peer *p);
+    void take_head(rma_peer *p);
     void pump(rma_peer *p);
     step run(rma_peer *p, rma_item *i);
     step run_operation(rma_peer *p, rma_item *i);
     step send_stores(rma_peer *p, rma_item *i);
     step send_get(rma_peer *p, rma_item *i);
     step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
-    bool allowed(const rma_peer *p, const rma_item *i);
+    bool may_arm() const;
+    bool leave_to_calls(rma_peer *p);
+    void forget_queue(rma_peer *p);
+    bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
     void arm(rma_peer *p, rma_epoch_kind kind);
     void disarm(int *index);
@@ -369,6 +378,7 @@ private:
     step send_data(rma_peer *p, rma_reply &r);
 
     // rma_epoch.cc
+    void arm_fence(rma_window *w);
     void drive_fences(rma_window *w);
     void on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round);
     void drive_exposures(rma_window *w);

@@ -23,8 +23,10 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     }
     f.number = w->fences_begun + 1;
     // f is not touched from here on: where a member is lost the fence may end in the middle of this.
+    const bool requested = nullptr != sync && nullptr != sync->user;
     for (auto &p : w->peers) {
         if (flushes && p && !quiet(p.get())) {
+            p->requested = p->requested || requested;
             rma_item *i = make(rma_item::what::flush, flushed);
             i->for_fence = true;
             push(p.get(), i);
@@ -33,6 +35,13 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     ++w->fences_begun;
     part_done(flushed, rma_error::none);
     drive_fences(w);
+}
+
+// The thread is to come for the next message of a fence's barrier, should this process go away to compute.
+void rma::arm_fence(rma_window *w) {
+    if (not_armed == w->armed && may_arm()) {
+        e_.arm_request(exact_pattern(make_rma_key(rma_epoch_kind::fence, w->id, 0)), &w->armed);
+    }
 }
 
 void rma::drive_fences(rma_window *w) {
@@ -58,6 +67,12 @@ void rma::drive_fences(rma_window *w) {
             }
         }
         if (!through) {
+            // Others wait for what this process sends on, with operations of their own; inside a node they would have
+            // little of it, as a put there is the origin's own work.
+            const bool sends_on = (2ULL << f.round) < n;
+            if ((sends_on && w->far) || (nullptr != f.sync && nullptr != f.sync->user)) {
+                arm_fence(w);
+            }
             break;
         }
         w->rounds_in.erase(f.number);
@@ -128,8 +143,7 @@ void rma::drive_exposures(rma_window *w) {
             }
         }
         if ((0 != x.open && !w->broken) || nullptr == x.sync) {
-            if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && e_.can_arm() &&
-                !e_.application_waits()) {
+            if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && may_arm()) {
                 e_.arm_request(
                     exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)),
                     &w->armed_complete);

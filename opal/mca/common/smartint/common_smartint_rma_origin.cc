@@ -69,6 +69,8 @@ bool rma::push(rma_peer *p, rma_item *i) {
         p->tail->next = i;
     }
     p->tail = i;
+    p->queued += i->target_layout.bytes();
+    p->requested = p->requested || requested(i);
     if (!p->stuck) {
         pump(p);
         while (route::self == p->ep->way && !p->replies.empty() && step::done == reply(p)) {
@@ -88,6 +90,7 @@ void rma::take_head(rma_peer *p) {
     p->head = i->next;
     if (nullptr == p->head) {
         p->tail = nullptr;
+        forget_queue(p);
     }
     i->next = nullptr;
 }
@@ -122,14 +125,55 @@ void rma::pump(rma_peer *p) {
     }
 }
 
+// Inside a node the thread, woken when the peer lets the queue go on, would copy: the wake takes longer than that where
+// there is little, and where no core is idle the copy takes the same time from the computation. So it is left to the
+// calls, as large messages are, and the thread comes when they are late. But a request may be waited for much later,
+// here and at the target. False: it is not left.
+bool rma::leave_to_calls(rma_peer *p) {
+    if (route::shared != p->ep->way || p->requested || p->overdue || (p->queued > e_.params_.arm_from && !e_.crowded())) {
+        return false;
+    }
+    if (!p->left) {
+        if (!e_.leave_to_calls()) {
+            return false;
+        }
+        p->left = true;
+        ++e_.left_queues_;
+    }
+    return true;
+}
+
+void rma::forget_queue(rma_peer *p) {
+    e_.left_queues_ -= p->left ? 1 : 0;
+    p->queued = 0;
+    p->requested = p->overdue = p->left = false;
+}
+
+// The calls are late. The thread has just made a pass: what may go has gone.
+void rma::take_what_is_left() {
+    by_thread_ = true;
+    for (const auto &[id, w] : windows_) {
+        for (const auto &p : w->peers) {
+            if (p && p->left) {
+                p->left = false;
+                --e_.left_queues_;
+                p->overdue = true;
+                pump(p.get());
+                settle_state(p.get());
+            }
+        }
+    }
+    by_thread_ = false;
+}
+
 // The fences before it are through.
-bool rma::allowed(const rma_peer *p, const rma_item *i) {
+bool rma::allowed(rma_peer *p, const rma_item *i) {
     rma_window *w = p->window;
     if (w->fences_done >= i->after_fence) {
         return true;
     }
-    if (not_armed == w->armed && e_.can_arm() && !e_.application_waits()) {
-        e_.arm_request(exact_pattern(make_rma_key(rma_epoch_kind::fence, w->id, 0)), &w->armed);
+    if (may_arm() && !leave_to_calls(p)) {
+        arm_fence(w);
     }
     return false;
 }
@@ -509,7 +553,7 @@ void rma::arm(rma_peer *p, rma_epoch_kind kind) {
     if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
         wake_target(p);
     }
-    if (not_armed == p->armed && route::self != p->ep->way && e_.can_arm() && !e_.application_waits()) {
+    if (not_armed == p->armed && route::self != p->ep->way && may_arm() && !leave_to_calls(p)) {
         e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
     }
 }

@@ -20,6 +20,9 @@ constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that
 constexpr std::uint32_t locked_retry_us = 50;
 constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
 constexpr std::uint64_t bytes_per_look = 65536;
+constexpr std::uint64_t last_bytes = 12288;     // of what is awaited: they are listened for
+constexpr std::int64_t shortest_sample_us = 100;
+constexpr std::uint32_t worth_a_nap_us = 150;   // a sleep by the clock instead of one wake per segment
 
 } // namespace
 
@@ -97,6 +100,8 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             e.take_what_is_left();
         }
         view = e.look();
+        const bool flows = view.network || view.expects || view.awaited;
+        rate_.look(view.moved, flows, flows ? std::chrono::steady_clock::now() : arrival_rate::time{});
         if (view.matched && waited_us_ >= patience_us) {
             e.counters().add(stat::wakes_futile);
             waited_us_ = 0;
@@ -142,6 +147,9 @@ bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned ev
     if ((view.network || view.expects) && !view.awaited) {
         return 0 == events && (view.matched || quiet_ > 0);
     }
+    if (view.awaited && 0 != events && 0 != rate_.nearly_here_us(view.due)) {
+        return false; // it flows, and how much of it is to come is known
+    }
     return view.matched || view.awaited || view.listens;
 }
 
@@ -170,7 +178,8 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
         if (flows) {
             adapt(moved, e.settings().pace_us);
         }
-        t.set_timer(flows || !watch ? pace_us_ : quiet_us);
+        const std::uint32_t nap = view.awaited ? rate_.nearly_here_us(view.due) : 0;
+        t.set_timer(0 != nap ? nap : flows || !watch ? pace_us_ : quiet_us);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
@@ -195,6 +204,29 @@ void helper_strategy::adapt(std::uint64_t moved, std::uint32_t fastest_us) {
         pace_us_ /= 2;
     }
     pace_us_ = std::max(std::min(pace_us_, slowest_us), fastest_us);
+}
+
+void arrival_rate::look(std::uint64_t moved, bool flows, time now) {
+    if (flowed_ && flows) {
+        const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now - looked_).count();
+        if (us < shortest_sample_us) {
+            return; // several looks in a row are one
+        }
+        if (moved != moved_) {
+            rate_ = std::max(rate_ - rate_ / 8, (moved - moved_) * 1024 / static_cast<std::uint64_t>(us));
+        }
+    }
+    moved_ = moved;
+    looked_ = now;
+    flowed_ = flows;
+}
+
+std::uint32_t arrival_rate::nearly_here_us(std::uint64_t due) const {
+    if (0 == rate_ || due <= last_bytes) {
+        return 0;
+    }
+    const std::uint64_t us = std::min<std::uint64_t>((due - last_bytes) * 1024 / rate_, slowest_us);
+    return us < worth_a_nap_us ? 0 : static_cast<std::uint32_t>(us);
 }
 
 std::unique_ptr<strategy> make_helper() { return std::make_unique<helper_strategy>(); }

@@ -5,9 +5,28 @@
 // (common_smartint_strategy_interrupt.cc), which differs in what it sleeps on.
 #pragma once
 
+#include <chrono>
+
 #include "common_smartint_thread.h"
 
 namespace smartint {
+
+// How fast data came lately, while some was awaited from one look of the thread to the next: so when will
+// what is still to come be here?
+class arrival_rate {
+public:
+    using time = std::chrono::steady_clock::time_point;
+    // moved: bytes so far, ever. flows: more is awaited, and the thread will look again.
+    void look(std::uint64_t moved, bool flows, time now);
+    // Until all but the last of so many bytes are here, us; 0: soon, or who knows.
+    std::uint32_t nearly_here_us(std::uint64_t due) const;
+
+private:
+    std::uint64_t rate_ = 0; // bytes in 1024 us, the best of late; 0: not known
+    std::uint64_t moved_ = 0;
+    time looked_;
+    bool flowed_ = false;
+};
 
 class helper_strategy : public strategy {
 public:
@@ -30,6 +49,7 @@ private:
 
     std::uint64_t moved_before_ = 0;
     std::uint32_t pace_us_ = 200;
+    arrival_rate rate_;           // changes in serve() only: all of sleep_how() follows one view
     std::uint32_t quiet_ = 0;     // passes in a row without an event
     std::uint32_t waited_us_ = 0; // for a message whose notice came first
 };

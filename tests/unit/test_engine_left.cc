@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// One-sided operations inside a node that wait for their target, while the origin computes: left to its next call, if
+// that comes soon.
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "harness_exchange.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+using std::byte;
+
+constexpr std::uint32_t forever_us = 1000000000;
+constexpr std::uint32_t window_id = 7;
+constexpr std::size_t exposed = 1 << 20;
+
+// Zero puts into one's window as soon as one has posted it; both threads sleep, and both processes compute.
+class left_queues : public computing {
+protected:
+    struct node {
+        explicit node(const params &p) : n(p) {
+            endpoint *const self[] = {n.a.add_self(), n.b.add_self()};
+            const auto member = [](endpoint *ep, std::vector<byte> &memory) {
+                rma_member m;
+                m.ep = ep;
+                m.base = reinterpret_cast<std::uint64_t>(memory.data());
+                m.bytes = memory.size();
+                return m;
+            };
+            n.a.hooks().rma_done = [](void *user, rma_error) { ++*static_cast<unsigned *>(user); };
+            zero = create(n.a, 0, {member(self[0], own), member(n.to_b, target)});
+            one = create(n.b, 1, {member(n.to_a, own), member(self[1], target)});
+            n.start_threads();
+            settle(n);
+        }
+        ~node() {
+            n.a.stop_thread();
+            n.b.stop_thread();
+            for (const auto &[e, w] : {std::pair{&n.a, zero}, std::pair{&n.b, one}}) {
+                e->enter();
+                e->one_sided().destroy(w);
+                e->leave();
+            }
+        }
+        static rma_window *create(engine &e, int rank, std::vector<rma_member> members) {
+            e.enter();
+            rma_window *w = e.one_sided().create(window_id, rank, std::move(members), false);
+            e.leave();
+            return w;
+        }
+        // MPI_Win_start and MPI_Put.
+        void start_and_put(std::size_t bytes) {
+            rma_peer *p = nullptr;
+            n.a.enter();
+            p = n.a.one_sided().peer(zero, 1);
+            n.a.one_sided().await_post(p);
+            n.a.leave();
+            n.a.enter();
+            rma_item *i = rma::make(rma_item::what::put);
+            i->target = reinterpret_cast<std::uint64_t>(target.data());
+            i->target_layout = i->origin_layout = rma_layout(bytes);
+            i->origin = source.data();
+            n.a.one_sided().submit(p, i);
+            n.a.leave();
+        }
+        void post() {
+            n.b.enter();
+            n.b.one_sided().post(one, {0}, false, false);
+            n.b.leave();
+        }
+        // MPI_Win_complete, as a request if it has somebody to tell.
+        void complete(rma_sync *sync) {
+            n.a.enter();
+            n.a.one_sided().complete(n.a.one_sided().peer(zero, 1), sync);
+            n.a.leave();
+        }
+        bool there(std::size_t bytes) { // others store into it
+            return byte{0x5a} == static_cast<volatile byte *>(target.data())[bytes - 1];
+        }
+        std::uint64_t wakes() {
+            std::uint64_t sum = 0;
+            for (const stat s : {stat::wakes_match, stat::wakes_self, stat::wakes_timer, stat::wakes_transport}) {
+                sum += count(n.a, s);
+            }
+            return sum;
+        }
+        void end() {
+            rma_sync done;
+            complete(&done);
+            n.b.enter();
+            rma_sync waited;
+            n.b.one_sided().wait(one, &waited);
+            n.b.leave();
+            n.drive("the epoch's end", [&] { return done.done() && waited.done(); });
+            EXPECT_EQ(0U, count(n.a, stat::wakes_futile));
+        }
+
+        std::vector<byte> source = std::vector<byte>(exposed, byte{0x5a});
+        std::vector<byte> own = std::vector<byte>(exposed);
+        std::vector<byte> target = std::vector<byte>(exposed);
+        node_pair n;
+        rma_window *zero = nullptr;
+        rma_window *one = nullptr;
+    };
+
+    static params left_for(std::uint32_t us, const char *idle_cores) {
+        params p = test_params("helper");
+        p.idle_cores = idle_cores;
+        p.left_us = us;
+        return p;
+    }
+};
+
+TEST_F(left_queues, little_data_goes_with_the_next_call_and_wakes_nobody) {
+    node x(left_for(forever_us, "yes"));
+    x.start_and_put(64);
+    x.post();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(x.there(64));
+    EXPECT_EQ(0U, x.wakes());
+    x.n.a.progress();
+    EXPECT_TRUE(x.there(64));
+    EXPECT_EQ(0U, count(x.n.a, stat::rma_by_thread));
+    x.end();
+}
+
+TEST_F(left_queues, much_data_too_where_no_core_is_idle) {
+    for (const bool idle : {false, true}) {
+        params p = left_for(forever_us, idle ? "yes" : "no");
+        p.arm_from = exposed / 2;
+        node x(p);
+        x.start_and_put(exposed);
+        x.post();
+        if (idle) {
+            wait_until("the thread puts", [&] { return x.there(exposed) && 0 != count(x.n.a, stat::rma_by_thread); });
+        } else {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            EXPECT_FALSE(x.there(exposed));
+        }
+        EXPECT_EQ(idle, 0 != x.wakes());
+        x.end();
+        EXPECT_EQ(0, std::memcmp(x.source.data(), x.target.data(), exposed));
+    }
+}
+
+TEST_F(left_queues, when_no_call_comes_the_thread_puts) {
+    node x(left_for(20000, "no"));
+    x.start_and_put(64);
+    x.post();
+    wait_until("the thread puts", [&] { return x.there(64); });
+    EXPECT_EQ(1U, count(x.n.a, stat::wakes_timer));
+    x.end();
+}
+
+TEST_F(left_queues, who_is_late_to_post_finds_the_thread_listening) {
+    node x(left_for(5000, "no"));
+    x.start_and_put(64);
+    wait_until("the thread has come", [&] { return 1 == count(x.n.a, stat::wakes_timer); });
+    settle(x.n);
+    EXPECT_EQ(0U, count(x.n.a, stat::wakes_match));
+    x.post();
+    wait_until("the thread puts", [&] { return x.there(64) && 0 != count(x.n.a, stat::rma_by_thread); });
+    x.end();
+}
+
+TEST_F(left_queues, what_a_request_waits_for_is_not_left) {
+    node x(left_for(forever_us, "no"));
+    unsigned told = 0;
+    rma_sync request;
+    request.user = &told;
+    x.start_and_put(64);
+    x.complete(&request); // and the application computes
+    x.post();
+    wait_until("the thread puts, and completes", [&] { return x.there(64) && 2 <= count(x.n.a, stat::rma_by_thread); });
+    x.n.b.enter();
+    rma_sync waited;
+    x.n.b.one_sided().wait(x.one, &waited);
+    x.n.b.leave();
+    wait_until("the target's wait", [&] { // the origin computes on
+        x.n.b.progress();
+        return waited.done();
+    });
+    EXPECT_EQ(0U, told) << "user code is the application's";
+    x.n.a.progress();
+    EXPECT_EQ(1U, told);
+}
+
+TEST_F(left_queues, nothing_is_left_where_it_was_not_asked_for) {
+    node x(left_for(0, "no"));
+    x.start_and_put(64);
+    x.post();
+    wait_until("the thread puts", [&] { return x.there(64) && 0 != count(x.n.a, stat::rma_by_thread); });
+    x.end();
+}
+
+} // namespace
+} // namespace smartint
