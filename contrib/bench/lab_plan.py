@@ -146,6 +146,11 @@ EXPERIMENTS = [
                   for how in ("idle", "computing", "always")]
         + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),
     Experiment(
+        "slack", "slack", "A local put of 8 MiB before one of 256 KiB to another node, four ranks (two on each node)",
+        "--sizes 256K --time 2 --reps 10 --warmup 1", quick="--sizes 16K --reps 3 --warmup 0", settings=("net",), ranks=4, seconds=6,
+        systems="ob1,ucx,none,helper", onesided=True, figure="SI 2.4.3",
+        headline=[("t_lat_min", f"slack_{what}") for what in ("remote", "local", "both")]),
+    Experiment(
         "lu", "lu", "LU decomposition over windows", "--size 1024 --time 1.5 --reps 12", intra_words="--size 768",
         quick="--size 128 --block 32 --reps 2 --verify", seconds=3, onesided=True, figure="SI 5.14",
         headline=[("t_total_min", "lu@hidden"), ("t_total_min", "lu@in_turn")]),

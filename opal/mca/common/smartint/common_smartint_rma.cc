@@ -85,6 +85,7 @@ void rma::destroy(rma_window *w) {
             disarm(&p->armed);
             std::erase(active_, p.get());
             fly(p.get(), rma_peer::flight::none);
+            forget_queue(p.get());
         }
     }
     disarm(&w->armed);

@@ -23,6 +23,7 @@ constexpr std::uint64_t span_bytes = 262144; // read with the gaps, to be picked
 constexpr std::uint64_t small_gap = 1024;    // read in less time than the kernel takes for one more piece
 constexpr std::uint64_t small_piece = 8192;  // below that messages are faster than the kernel's copies, if there are
 constexpr std::uint64_t many_pieces = 32;    // so many
+constexpr std::uint64_t by_two_from = 4096;  // in any pieces: half of a copy by the kernel goes into finding the pages
 constexpr std::uint64_t slack_from = 262144; // a copy that keeps the network waiting for some 50 us
 constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
 
@@ -60,8 +61,8 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
            (route::shared == p->ep->way && p->ep->direct);
 }
 
-// Many small pieces, to or from a target that does nothing else: one side gathers a message while the other one
-// scatters the last (AR chapter 3). A target that computes is left alone, though the kernel's copies are slower.
+// To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
+// chapter 3). A target that computes is left alone, though the kernel's copies are slower.
 bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
     if ((rma_item::what::put != i->kind && rma_item::what::get != i->kind) || nullptr != p->mapped ||
         route::shared != p->ep->way || 0 != i->target_at.done() ||
@@ -69,7 +70,8 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
         return false;
     }
     const std::uint64_t pieces = i->target_layout.pieces();
-    return pieces >= many_pieces && i->target_layout.bytes() < pieces * small_piece &&
+    const std::uint64_t bytes = i->target_layout.bytes();
+    return (bytes >= by_two_from || (pieces >= many_pieces && bytes < pieces * small_piece)) &&
            board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
 }
 
