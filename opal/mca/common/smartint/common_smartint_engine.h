@@ -350,7 +350,7 @@ private:
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
-    void answer(recv_op *op, wire::mode how, bool wake_sender = true);
+    void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);

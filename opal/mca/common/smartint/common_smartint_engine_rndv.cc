@@ -69,10 +69,15 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         }
         // The sender only waits: let it write. Where it computes, or is about to go back to it,
         // it is left alone until it comes to wait. Little is read by whoever is here: an answer
-        // and a finish take as long. Where this side waits too, both copy: message by message
-        // as they are copied (do_copies), for the sender may have some of its own to read.
+        // and a finish take as long. Where this side waits too, the one copies into the ring and the other
+        // out of it, through their caches: half of a copy by the kernel goes into finding the pages.
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
+        if (rendezvous_kind::automatic == rendezvous_ && sender_idle && waits) {
+            fly(op);
+            answer(op, wire::mode::copy, true);
+            return;
+        }
         op->job.receive = op;
         const bool leave = rendezvous_kind::automatic == rendezvous_ && !sender_idle && !waits && !by_thread_ &&
                            op->received >= std::max(share_from, arming_floor(from) + 1) &&
@@ -141,7 +146,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
                 a.sequence);
     // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks
     // at its ring when it leaves, we at its state when the answer is there: one sees the other.
-    if (wake_sender && wire::mode::copy_into == how && rendezvous_kind::automatic == rendezvous_) {
+    if (wake_sender && rendezvous_kind::automatic == rendezvous_) {
         layout::slot &s = segment_.slot(ep->slot);
         std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
         if (!board_slot(&s).active() && waker_.wake(ep->slot, s)) {
