@@ -81,6 +81,36 @@ TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// In a row they all go through the ring, though the sender is busy with the first; and the count of them ends.
+TEST(copies, several_for_one_receiver_go_through_the_ring_together) {
+    node_pair n(with("auto"));
+    std::deque<test_send> s(5);
+    std::deque<test_recv> r(5);
+    n.a.begin_wait();
+    n.b.begin_wait();
+    for (int i = 0; i < 5; ++i) {
+        s[i].aim(n.to_b, big, i, ctx, 0, i);
+        r[i].aim(big, ctx, 4 == i ? any_source : 0, i);
+        n.b.receive(&r[i]);
+        n.a.send(&s[i]);
+    }
+    n.b.progress(); // answers all
+    n.a.progress();
+    EXPECT_FALSE(board_slot(&n.a.board_segment().slot(0)).waiting()) << "it has fragments to send";
+    n.drive("all", [&] {
+        return std::all_of(s.begin(), s.end(), [](auto &x) { return 1 == x.delivered; }) &&
+               std::all_of(r.begin(), r.end(), [](auto &x) { return 1 == x.delivered; });
+    });
+    EXPECT_TRUE(board_slot(&n.a.board_segment().slot(0)).waiting());
+    n.b.end_wait();
+    n.a.end_wait();
+    EXPECT_EQ(5U, count(n.b, stat::copies));
+    EXPECT_EQ(0U, n.to_a->streams);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(-1, r[i].differs(big, i)) << i;
+    }
+}
+
 // It was met when one of them computed.
 TEST(copies, where_both_come_to_wait_both_sides_copy_one_message) {
     node_pair n(with("auto"));

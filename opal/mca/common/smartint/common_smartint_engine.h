@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -80,6 +81,7 @@ struct endpoint {
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
     bool listed = false; // in the engine's list of endpoints with pending messages
+    unsigned streams = 0; // receives that it sends through the ring, as both waited
 };
 
 // Another node, as the helper must know it to relay there.
@@ -288,6 +290,12 @@ private:
         if (op->in_flight) {
             op->in_flight = false;
             --in_flight_;
+        }
+        if constexpr (std::is_same_v<O, recv_op>) {
+            if (op->streamed) {
+                --op->peer->streams;
+                op->streamed = false;
+            }
         }
     }
     template <class O> void fly(O *op) {

@@ -218,11 +218,11 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
     return std::min(mine, rings);
 }
 
-// Waiting means time for a copy of somebody else's: not where this rank has its own to read.
+// Waiting means time for a copy of somebody else's: not where this rank has its own to read, or fragments to send.
 void engine::publish_inside() {
     if (board_.attached()) {
-        board_.set_progress(application_waits() && 0 == reads() ? layout::rank_waiting
-                                                                 : layout::rank_inside);
+        const bool time = application_waits() && 0 == reads() && nullptr == active_head_;
+        board_.set_progress(time ? layout::rank_waiting : layout::rank_inside);
     }
 }
 

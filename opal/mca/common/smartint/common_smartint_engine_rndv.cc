@@ -47,6 +47,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->moved = 0;
     op->credited = 0;
     op->unpacking = 0;
+    op->streamed = false;
     op->reading = false;
     op->reading_bytes = 0;
     op->asked = wire::mode::none;
@@ -73,7 +74,9 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         // out of it, through their caches: half of a copy by the kernel goes into finding the pages.
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
-        if (rendezvous_kind::automatic == rendezvous_ && sender_idle && waits) {
+        if (rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams)) {
+            op->streamed = true;
+            ++from->streams; // it is busy now, but with what this side waits for
             fly(op);
             answer(op, wire::mode::copy, true);
             return;
@@ -242,17 +245,24 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
 void engine::activate(send_op *op) {
     fly(op);
     op->active_link = nullptr;
+    const bool first = nullptr == active_head_;
     send_op **p = &active_head_;
     while (nullptr != *p) {
         p = &(*p)->active_link;
     }
     *p = op;
+    if (first && !by_thread_) {
+        publish_inside(); // busy: other receivers read by themselves
+    }
 }
 
 void engine::deactivate(send_op *op) {
     for (send_op **p = &active_head_; nullptr != *p; p = &(*p)->active_link) {
         if (*p == op) {
             *p = op->active_link;
+            if (nullptr == active_head_ && !by_thread_) {
+                publish_inside();
+            }
             break;
         }
     }

@@ -133,6 +133,7 @@ struct recv_op {
     std::uint32_t unpacking = 0; // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
     bool reading = false;      // a network read is not completed; `completion` is in use
+    bool streamed = false;     // through the ring, as both waited: in the count of its sender
     std::uint64_t reading_bytes = 0;
     network_memory memory;     // registered, for a read or write by the network
     network_key key;           // of the sender's memory

@@ -100,6 +100,11 @@ public:
         }
     }
 
+    // More than `bytes` in it are not read yet, others' and own: a guess.
+    bool holds_more_than(std::uint64_t bytes) const {
+        return control_->tail.load(std::memory_order_relaxed) - control_->head.load(std::memory_order_relaxed) > bytes;
+    }
+
     void commit(std::byte *payload, std::uint64_t word) {
         publish(static_cast<std::uint64_t>(payload - base_) - sizeof(std::uint64_t), word);
         fetch();

@@ -23,6 +23,7 @@ constexpr std::uint64_t span_bytes = 262144; // read with the gaps, to be picked
 constexpr std::uint64_t small_gap = 1024;    // read in less time than the kernel takes for one more piece
 constexpr std::uint64_t small_piece = 8192;  // below that messages are faster than the kernel's copies, if there are
 constexpr std::uint64_t many_pieces = 32;    // so many
+constexpr std::uint64_t busy_ring = 32768;   // bytes of others that a target has not taken in yet
 constexpr std::uint64_t by_two_from = 4096;  // in any pieces: half of a copy by the kernel goes into finding the pages
 constexpr std::uint64_t slack_from = 262144; // a copy that keeps the network waiting for some 50 us
 constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
@@ -71,7 +72,11 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
     }
     const std::uint64_t pieces = i->target_layout.pieces();
     const std::uint64_t bytes = i->target_layout.bytes();
-    return (bytes >= by_two_from || (pieces >= many_pieces && bytes < pieces * small_piece)) &&
+    if (pieces >= many_pieces && bytes < pieces * small_piece) {
+        return board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+    }
+    // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
+    return bytes >= by_two_from && (p->unacked || p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring)) &&
            board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
 }
 
