@@ -109,7 +109,7 @@ then
     program overlap_state
     run_job no-ptrace-wake 30 "${S[@]}" "${STATS[@]}" "${closed[@]}" "$PROGRAM" 1048576 30 recv 5
     expect_ok
-    expect_message 'smartint may not wake another process' "Host: +$HOST" 'Call: +pidfd_getfd' 'Reason: ' 'Remedy: .*ptrace'
+    expect_message 'smartint may not wake another process' "Host: +$HOST" 'Call: +pidfd_getfd' 'Reason: ' 'Remedy: ' 'kernel.yama.ptrace_scope'
     expect_counter 0 wakes_sent == 0
     verdict
     program datatypes

@@ -46,8 +46,11 @@ void rma::submit(rma_peer *p, rma_item *op) {
                 direct_possible(p, op);
     e_.stats_.add(stat::rma_operations);
     const bool slack = op->slack;
-    if (push(p, op) && !p->stuck) {
-        e_.stats_.add(slack ? stat::rma_slack : stat::rma_deferred);
+    const bool waits = push(p, op);
+    if (waits && slack) {
+        e_.stats_.add(stat::rma_slack);
+    } else if (waits && !p->stuck) {
+        e_.stats_.add(stat::rma_deferred);
     }
 }
 
