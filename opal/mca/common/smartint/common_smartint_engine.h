@@ -513,6 +513,7 @@ private:
     id_table<recv_op> receives_;
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
+    std::atomic<bool> pumps_{false}; // there is one; relaxed: what waits reads it outside the gate, as a hint
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     std::uint32_t copy_generation_ = 0;

@@ -221,7 +221,7 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
 // Waiting means time for a copy of somebody else's: not where this rank has its own to read, or fragments to send.
 void engine::publish_inside() {
     if (board_.attached()) {
-        const bool time = application_waits() && 0 == reads() && nullptr == active_head_;
+        const bool time = application_waits() && 0 == reads() && !pumps_.load(std::memory_order_relaxed);
         board_.set_progress(time ? layout::rank_waiting : layout::rank_inside);
     }
 }

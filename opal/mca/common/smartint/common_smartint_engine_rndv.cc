@@ -246,6 +246,7 @@ void engine::activate(send_op *op) {
     fly(op);
     op->active_link = nullptr;
     const bool first = nullptr == active_head_;
+    pumps_.store(true, std::memory_order_relaxed);
     send_op **p = &active_head_;
     while (nullptr != *p) {
         p = &(*p)->active_link;
@@ -260,8 +261,11 @@ void engine::deactivate(send_op *op) {
     for (send_op **p = &active_head_; nullptr != *p; p = &(*p)->active_link) {
         if (*p == op) {
             *p = op->active_link;
-            if (nullptr == active_head_ && !by_thread_) {
-                publish_inside();
+            if (nullptr == active_head_) {
+                pumps_.store(false, std::memory_order_relaxed);
+                if (!by_thread_) {
+                    publish_inside();
+                }
             }
             break;
         }
