@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 #include "harness_exchange.h"
@@ -89,7 +90,7 @@ protected:
             }
             return sum;
         }
-        void end() {
+        void end() { // of the epoch
             rma_sync done;
             complete(&done);
             n.b.enter();
@@ -196,6 +197,49 @@ TEST_F(left_queues, nothing_is_left_where_it_was_not_asked_for) {
     x.post();
     wait_until("the thread puts", [&] { return x.there(64) && 0 != count(x.n.a, stat::rma_by_thread); });
     x.end();
+}
+
+// With the target: copied by both where it waits for nothing but this, else by the origin alone.
+TEST_F(left_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is_busy_or_there_is_little) {
+    enum class at { waits, computes, busy };
+    for (const at where : {at::waits, at::computes, at::busy}) {
+        for (const std::size_t bytes : {std::size_t{512}, std::size_t{8192}, exposed}) {
+            node x(left_for(forever_us, "yes"));
+            std::deque<test_send> s(6);
+            std::deque<test_recv> r(6);
+            x.post();
+            x.n.a.progress();
+            if (at::busy == where) {
+                for (auto &one : s) { // others', as far as this put knows
+                    one.aim(x.n.to_b, 8000, 1, ctx, 0, tag);
+                    x.n.send(x.n.a, one);
+                }
+            }
+            if (at::computes != where) {
+                x.n.b.begin_wait();
+            }
+            x.start_and_put(bytes);
+            const bool both = at::waits == where && bytes > 512;
+            EXPECT_EQ(both ? 0U : 1U, count(x.n.a, stat::rma_direct)) << bytes;
+            EXPECT_EQ(!both, x.there(bytes)) << bytes;
+            if (at::computes != where) {
+                wait_until("the target copies", [&] {
+                    x.n.b.progress();
+                    x.n.a.progress();
+                    return x.there(bytes);
+                });
+                x.n.b.end_wait();
+            }
+            for (auto &one : r) {
+                if (at::busy == where) {
+                    one.aim(8000, ctx, 0, tag);
+                    x.n.receive(x.n.b, one);
+                }
+            }
+            x.end();
+            EXPECT_EQ(0, std::memcmp(x.source.data(), x.target.data(), bytes));
+        }
+    }
 }
 
 } // namespace

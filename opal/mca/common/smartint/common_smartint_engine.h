@@ -81,7 +81,7 @@ struct endpoint {
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
     bool listed = false; // in the engine's list of endpoints with pending messages
-    unsigned streams = 0; // receives that it sends through the ring, as both waited
+    unsigned streams = 0; // receives that it sends through the ring, as both waited; see start_rendezvous
 };
 
 // Another node, as the helper must know it to relay there.
@@ -290,6 +290,7 @@ private:
         if (op->in_flight) {
             op->in_flight = false;
             --in_flight_;
+            near_ -= route::shared == op->peer->way ? 1 : 0;
         }
         if constexpr (std::is_same_v<O, recv_op>) {
             if (op->streamed) {
@@ -302,6 +303,7 @@ private:
         if (!op->in_flight) {
             op->in_flight = true;
             ++in_flight_;
+            near_ += route::shared == op->peer->way ? 1 : 0;
         }
     }
     void attach_slot();
@@ -501,6 +503,7 @@ private:
     bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
     unsigned awaited_ = 0;   // one-sided exchanges of little data: their next message is wanted at once
     std::uint64_t due_ = 0;  // bytes of theirs that are known to come
+    unsigned near_ = 0;      // of in_flight_ and awaited_: inside the node, so the network has nothing of it
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;

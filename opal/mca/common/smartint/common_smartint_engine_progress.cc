@@ -65,7 +65,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
         events += poll_ring();
     }
     if (network_.is_open() &&
-        (by_thread || 0 != in_flight_ || 0 != awaited_ || ++network_tick_ >= network_every)) {
+        (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
         unsigned n = network_.progress();
         events += n;
         if (by_thread) {

@@ -194,6 +194,7 @@ void rma::fly(rma_peer *p, rma_peer::flight now) {
     const auto count = [&](rma_peer::flight f, unsigned by) {
         e_.in_flight_ += rma_peer::flight::bulk == f ? by : 0;
         e_.awaited_ += rma_peer::flight::brisk == f ? by : 0;
+        e_.near_ += rma_peer::flight::none != f && route::shared == p->ep->way ? by : 0;
     };
     if (now != p->flying) {
         count(p->flying, -1U);

@@ -179,7 +179,8 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
             adapt(moved, e.settings().pace_us);
         }
         const std::uint32_t nap = view.awaited ? rate_.nearly_here_us(view.due) : 0;
-        t.set_timer(0 != nap ? nap : flows || !watch ? pace_us_ : quiet_us);
+        const std::uint32_t pace = flows || !watch ? pace_us_ : quiet_us;
+        t.set_timer(0 == nap ? pace : flows ? std::min(nap, pace) : nap);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
