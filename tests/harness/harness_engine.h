@@ -40,6 +40,7 @@ public:
     static bool listens(const engine &e) {
         return engine::sleep::listens == e.sleep_.load(std::memory_order_seq_cst);
     }
+    static bool hears(const engine &e) { return e.hears(); }
     static bool has_thread(const engine &e) { return static_cast<bool>(e.thread_); }
     static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
     static std::uint64_t unexpected_messages(const engine &e) {

@@ -269,6 +269,15 @@ private:
     }
     void publish_inside();
     void leave_slow();
+
+    // the thread at the transport's descriptor (engine_listen.cc); under the gate
+    void listen_on(); // by the thread: it has answered somebody, and may be asked again
+    bool may_listen() const { return 0 != listen_until_ || strategy_->listens(); }
+    bool listens();   // as may_listen(), and the time is not over
+    bool listens_for_long() const;
+    void hush();         // the application waits
+    bool listen_again(); // the application leaves
+    bool hears() const;  // the descriptor wakes the thread; any time
     // One more or one less rendezvous under way. O: recv_op or send_op.
     void hold() {
         if (1 == ++outstanding_) {
@@ -485,6 +494,9 @@ private:
     std::uint64_t left_since_ = 0;         // ns: the oldest of what is left
     bool late_ = false;                    // the thread will come
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine
+    std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
+    std::uint64_t left_at_ = 0; // ns: when the application left, while the thread listens
+    bool hushed_ = false; // it would, and the application waits instead
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;

@@ -255,7 +255,9 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool fresh = false;   // and the thread may not know
     // What a thread that sleeps on the transport's descriptor does not hear of, and all that it may see to.
     const bool unheard = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
-    const bool transfers = unheard || 0 != awaited_ || expects_ || (strategy_->listens() && network_.is_open());
+    const bool transfers = unheard || 0 != awaited_ || expects_;
+    const bool hushed = hushed_;
+    const bool listening = (may_listen() || hushed) && network_.event_fd() >= 0 && listen_again();
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();
     const bool left = late_ && anything_left();
@@ -273,7 +275,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
     const sleep how = sleep_.load(std::memory_order_relaxed);
     const bool late = left && was_late(); // P2 orders this read too
-    const bool work = matched || late || (sleep::parked == how ? transfers : unheard);
+    const bool deaf = listening && (hushed || sleep::parked == how) && !hears(); // and this
+    const bool work = matched || late || deaf || (sleep::parked == how ? transfers : unheard);
     if (strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }
@@ -286,7 +289,9 @@ void engine::begin_wait() {
         return;
     }
     gate_.enter();
-    ++waits_;
+    if (1 == ++waits_) {
+        hush();
+    }
     if (0 != outstanding_) {
         publish_inside();
     }

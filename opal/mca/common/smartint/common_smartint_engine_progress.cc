@@ -209,7 +209,7 @@ engine::thread_view engine::look() {
     v.moved = bytes_moved_;
     v.matched = board_.attached() && board_.any_matched();
     v.transport = network_.event_fd();
-    v.listens = v.transport >= 0 && 0 != outstanding_ && strategy_->listens();
+    v.listens = v.transport >= 0 && 0 != outstanding_ && listens();
     thread_copy_ = copy_view{};
     for (copy_job *job = copies_; nullptr != job; job = job->link) {
         if (job->waiter_only || hand_over(*job)) {

@@ -137,6 +137,7 @@ struct rma_peer {
     bool stuck = false;       // the transport is full
     std::uint32_t told = 0;   // sequence the target was last woken for
     bool attentive = false;   // its application gave the last answer: it may still be in MPI
+    std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;   // so it has not been woken for the last message, yet
     std::uint64_t woken_at = 0; // us, by one that may go without
     std::uint64_t owed_since = 0; // that this process waits for it, us; 0: it has not begun to
@@ -338,7 +339,9 @@ private:
     void wake_target(rma_peer *p);
     void wake_sooner_or_later(rma_peer *p, const rma_item *i);
     void wake_for(rma_peer *p, std::uint32_t sequence);
+    void note_listening(rma_peer *p, bool listens);
     void look_after_wake(rma_peer *p);
+    std::uint8_t answer_flags() const; // of a target
     void local_step(rma_peer *p);
 
     // rma_direct.cc

@@ -9,6 +9,19 @@
 
 namespace smartint {
 
+namespace {
+
+constexpr std::uint64_t small_get = 4096; // bytes: more of them come in an epoch of bulk data
+
+// An origin sits in MPI until this is answered, as far as a target can know.
+bool waited_for(const wire::rma_head &h) {
+    using kind = wire::rma_kind;
+    return kind::lock == h.kind || kind::fetch == h.kind || (kind::get == h.kind && h.more <= small_get) ||
+           ((kind::flush == h.kind || kind::unlock == h.kind) && 0 != (h.flags & wire::rma_waited));
+}
+
+} // namespace
+
 void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::rma_head h{};
     if (bytes < sizeof(h)) {
@@ -83,11 +96,15 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         e_.stats_.add(stat::rma_served);
         if (e_.by_thread_) {
             e_.stats_.add(stat::rma_served_thread);
+            if (route::network == p->ep->way && waited_for(h)) {
+                e_.listen_on();
+            }
         }
     }
     activate(p);
     if (kind::data == h.kind || kind::ack == h.kind || kind::grant == h.kind) {
         p->attentive = 0 == (h.flags & wire::rma_by_thread);
+        note_listening(p, 0 != (h.flags & wire::rma_listens));
         p->owed_since = 0; // it is at it
     }
     switch (h.kind) {

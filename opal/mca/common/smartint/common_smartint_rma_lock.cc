@@ -171,7 +171,7 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
             next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
         }
         // One of another node that gets it at once needs no notice: its thread, if it computes, is at the transport.
-        send_now(next.peer, wire::rma_kind::grant, e_.by_thread_ ? wire::rma_by_thread : 0, 0, 0,
+        send_now(next.peer, wire::rma_kind::grant, answer_flags(), 0, 0,
                  asking == next.peer && far(asking) ? rma_epoch_kind::none : rma_epoch_kind::grant);
         next.peer->lock_pending = false;
         take_kept(next.peer);

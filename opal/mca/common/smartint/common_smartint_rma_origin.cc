@@ -15,6 +15,7 @@ namespace {
 constexpr unsigned most_runs = 64;              // of one message that has room for more data than runs
 constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
 constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
+constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
 
 std::uint64_t now_us() {
     timespec t{};
@@ -428,7 +429,7 @@ void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i) {
     }
     if (!p->attentive) {
         const std::uint64_t now = now_us();
-        if (now - p->woken_at >= late_us) { // else it is on its way
+        if (now >= p->listens_until && now - p->woken_at >= late_us) { // else it is on its way
             p->woken_at = now;
             wake_target(p);
             return;
@@ -439,6 +440,10 @@ void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i) {
     activate(p);
 }
 
+void rma::note_listening(rma_peer *p, bool listens) {
+    p->listens_until = listens ? now_us() + e_.params_.listen_us / 2 : 0;
+}
+
 // In passes of the application, while it waits.
 void rma::look_after_wake(rma_peer *p) {
     if (!p->owed_wake || !e_.application_waits()) {
@@ -446,8 +451,9 @@ void rma::look_after_wake(rma_peer *p) {
     }
     if (const std::uint64_t now = now_us(); 0 == p->owed_since) {
         p->owed_since = now;
-    } else if (now - p->owed_since >= late_us) {
+    } else if (now - p->owed_since >= (now < p->listens_until ? late_listener_us : late_us)) {
         p->attentive = false;
+        p->listens_until = 0;
         p->woken_at = now;
         wake_target(p);
     }

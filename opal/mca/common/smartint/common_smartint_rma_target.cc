@@ -168,6 +168,11 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
     }
 }
 
+std::uint8_t rma::answer_flags() const {
+    return static_cast<std::uint8_t>((e_.by_thread_ ? wire::rma_by_thread : 0) |
+                                     (e_.listens_for_long() ? wire::rma_listens : 0));
+}
+
 // The first thing owed. done: it is through.
 rma::step rma::reply(rma_peer *p) {
     using kind = wire::rma_kind;
@@ -194,7 +199,7 @@ rma::step rma::reply(rma_peer *p) {
         [[fallthrough]];
     default:
         h.kind = r.kind;
-        h.flags = e_.by_thread_ ? wire::rma_by_thread : 0;
+        h.flags = answer_flags();
         s = transmit(p, h, {}, nullptr, 0);
         if (step::done == s && kind::ack == r.kind && route::self != p->ep->way && !r.waited) {
             e_.post_notice(p->ep,
@@ -212,7 +217,7 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
     wire::rma_head h{};
     h.kind = wire::rma_kind::data;
     h.id = r.id;
-    h.flags = e_.by_thread_ ? wire::rma_by_thread : 0;
+    h.flags = answer_flags();
     if (rma_error::none != r.error) {
         h.flags |= wire::rma_no_operand;
         h.more = r.sent;

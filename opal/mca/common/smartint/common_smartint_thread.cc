@@ -118,35 +118,54 @@ interrupt_thread::causes interrupt_thread::sleep() {
             c.late = 0 != drain_eventfd(late_.load(std::memory_order_relaxed)); // made before it is in the set
         } else {
             c.transport = true;
-            watching_ = false; // one shot
+            watching_.store(false, std::memory_order_relaxed); // one shot
         }
     }
     return c;
+}
+
+// One shot: a level-triggered descriptor (tcp) must not wake us while the application is in the engine and reads
+// it itself. Noted before it can wake the thread, which notes then that it did.
+void interrupt_thread::watch(bool on) {
+    epoll_event e{};
+    e.events = on ? EPOLLIN | EPOLLONESHOT : 0;
+    e.data.u64 = tag_transport;
+    watching_.store(on, std::memory_order_relaxed);
+    if (0 != epoll_ctl(epoll_, EPOLL_CTL_MOD, transport_, &e)) {
+        watching_.store(false, std::memory_order_relaxed);
+    }
 }
 
 void interrupt_thread::watch_transport(int fd) {
     if (fd < 0) {
         return;
     }
-    // One shot: a level-triggered descriptor (tcp) must not wake us while the application
-    // is in the engine and reads it itself.
-    epoll_event e{};
-    e.events = EPOLLIN | EPOLLONESHOT;
-    e.data.u64 = tag_transport;
-    if (0 == epoll_ctl(epoll_, fd == transport_ ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e)) {
+    const std::lock_guard lock(transport_lock_);
+    if (fd != transport_ && add(epoll_, fd, tag_transport, EPOLLONESHOT)) {
         transport_ = fd;
-        watching_ = true;
+    }
+    if (fd == transport_) {
+        watch(true);
     }
 }
 
-void interrupt_thread::ignore_transport() {
-    if (watching_) {
-        watching_ = false;
-        epoll_event e{};
-        e.events = 0;
-        e.data.u64 = tag_transport;
-        epoll_ctl(epoll_, EPOLL_CTL_MOD, transport_, &e);
+void interrupt_thread::watch_again() {
+    const std::lock_guard lock(transport_lock_);
+    if (transport_ >= 0) {
+        watch(true);
     }
+}
+
+bool interrupt_thread::hush() {
+    if (!watches()) {
+        return false;
+    }
+    const std::lock_guard lock(transport_lock_);
+    const bool did = watches();
+    if (did) {
+        watch(false);
+    }
+    return did;
 }
 
 void interrupt_thread::set_timer(std::uint32_t microseconds) { set(timer_, microseconds); }

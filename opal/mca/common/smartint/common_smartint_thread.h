@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 
 #include "common_smartint_engine.h"
@@ -37,10 +38,14 @@ public:
     // One shot. fd: of the transport, as the engine told it under the gate: a job may open its
     // network while the thread runs, once. -1: there is none.
     void watch_transport(int fd);
-    void ignore_transport();
+    void ignore_transport() { hush(); }
     void set_timer(std::uint32_t microseconds); // one shot, 0 stops it
 
-    // ---- for whoever is under the gate
+    // ---- for the application too, under the gate
+    // Does the transport's descriptor wake this thread?
+    bool watches() const { return watching_.load(std::memory_order_relaxed); } // ordered by P1 and P2
+    bool hush();        // not any more; true: it did
+    void watch_again(); // as the thread did before, if it ever did
     // Makes the timer of call_late, a descriptor more, at the first use. False: the system refused it.
     bool can_call_late();
     // After can_call_late: wake this thread after so long, once.
@@ -53,8 +58,12 @@ private:
     int epoll_ = -1;
     int timer_ = -1;
     std::atomic<int> late_{-1}; // the timer of call_late; relaxed: epoll orders its use here behind its making
+    void watch(bool on); // under transport_lock_
+
+    // Thread and application both turn the transport on and off: what they note is what they did last.
+    std::mutex transport_lock_;
     int transport_ = -1; // in the set
-    bool watching_ = false; // it would wake the thread
+    std::atomic<bool> watching_{false}; // it would wake the thread
 };
 
 } // namespace smartint

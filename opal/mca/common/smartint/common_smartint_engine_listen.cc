@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Listening: a rank that was asked for something over the network while it computed, a fetch, a lock, may be asked
+// again soon. The way by two helpers costs the one who asks 100 microseconds, three times the answer. So for
+// listen_us after the interrupt thread has given such an answer it sleeps on the transport's descriptor, and what
+// comes wakes it. While the application waits in MPI it reads the transport itself, and the thread does not listen.
+#include <chrono>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_thread.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint64_t computes_ns = 50000; // for longer than an answer takes
+std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+} // namespace
+
+// The thread's, in a pass. An application that has just left may have been in time for it too: that is no reason to
+// listen longer.
+void engine::listen_on() {
+    if (0 == params_.listen_us || network_.event_fd() < 0) {
+        return;
+    }
+    const std::uint64_t now = now_ns();
+    if (0 == listen_until_ || now - left_at_ >= computes_ns) {
+        listen_until_ = now + 1000 * static_cast<std::uint64_t>(params_.listen_us);
+    }
+}
+
+bool engine::listens() {
+    if (strategy_->listens()) {
+        return true;
+    }
+    if (0 != listen_until_ && now_ns() >= listen_until_) {
+        listen_until_ = 0;
+    }
+    return 0 != listen_until_;
+}
+
+// For at least as long again as others may count on: they know only when they were told.
+bool engine::listens_for_long() const {
+    return 0 != listen_until_ && now_ns() + 500 * static_cast<std::uint64_t>(params_.listen_us) < listen_until_;
+}
+
+// The application begins to wait.
+void engine::hush() {
+    if (may_listen() && !hushed_ && thread_) {
+        hushed_ = thread_->hush();
+    }
+}
+
+// The application leaves, and the gate is still its own. A thread that this call has hushed hears again, whatever it
+// listened for; one that has parked, if there is a reason. True: with the gate open it must be rung if it then
+// does not hear, as the transport has something already, or it woke up meanwhile.
+bool engine::listen_again() {
+    const bool parked = sleep::parked == sleep_.load(std::memory_order_relaxed);
+    const bool listening = listens();
+    left_at_ = listening ? now_ns() : left_at_;
+    const bool again = parked ? listening : hushed_;
+    hushed_ = false;
+    if (again && !thread_->watches() && network_.arm()) {
+        thread_->watch_again();
+    }
+    return listening || again;
+}
+
+bool engine::hears() const { return thread_->watches(); }
+
+} // namespace smartint
