@@ -8,8 +8,14 @@ set -u
 transports=${SMARTINT_VERBS:-rc ud}
 
 vm_begin
-vm_programs phases sizes modes waitforms stress rma_calls rma_random
+vm_programs phases sizes modes waitforms stress rma_calls rma_random rma_strided
 vm_busy
+for part in 'harness check' 'unit test_rma_network'; do # nothing to do after the unit tests
+    # shellcheck disable=SC2086
+    set -- $part
+    make -s -C "$SMARTINT_BUILD_DIR/tests/$1" "$2" >"$VM_LOGS/vm-verbs-make.log" 2>&1 ||
+        { fail vm-verbs/build "$2 is not built" "$VM_LOGS/vm-verbs-make.log"; exit 1; }
+done
 # shellcheck disable=SC2086
 {
     vm_run vm-verbs 600 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports

@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::uint64_t most_bytes = 1U << 30; // of one read or write
 
-// How many of `left` bytes to move next, so that the transport's least remains for the last.
-std::uint64_t next_piece(std::uint64_t left, std::uint64_t least, std::uint64_t most) {
-    if (left <= most) {
-        return left;
-    }
-    return left - most < least ? most - least : most;
-}
-
 } // namespace
 
 // What a receiver may do with the memory of a send over the network: flags, address and key.

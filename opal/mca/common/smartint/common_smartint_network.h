@@ -111,6 +111,9 @@ public:
     result read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes,
                 std::uint64_t remote, const network_key *k, network_completion *c, bool *queued);
 
+    // All that was written over this connection is in the peer's memory: done, or when the completion is called back.
+    result flush(void *connection, network_completion *c, bool *queued);
+
     unsigned progress();
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();
@@ -135,6 +138,11 @@ private:
     std::vector<std::byte> address_;
     std::string why_;
 };
+
+// How many of `left` bytes to read or write next, so that the transport's least remains for the last.
+constexpr std::uint64_t next_piece(std::uint64_t left, std::uint64_t least, std::uint64_t most) {
+    return left <= most ? left : left - most < least ? most - least : most;
+}
 
 struct network_completion {
     // opaque storage for the transport's own completion; checked in the source

@@ -179,4 +179,12 @@ network::result network::read(void *connection, std::byte *local, const network_
                   queued);
 }
 
+network::result network::flush(void *connection, network_completion *c, bool *queued) {
+    *queued = false;
+    if (!of(connection)->ready) {
+        return result::again;
+    }
+    return posted(uct_ep_flush(of(connection)->ep, UCT_FLUSH_FLAG_LOCAL, make_completion(c)), queued);
+}
+
 } // namespace smartint

@@ -27,14 +27,18 @@ rma::~rma() {
         }
     });
     for (auto &[id, w] : windows_) {
+        forget_keys(w.get());
         for (auto &p : w->peers) {
             if (!p) {
                 continue;
             }
+            for (rma_item *i : p->under_way) {
+                discard(i);
+            }
             while (nullptr != p->head) {
                 rma_item *i = p->head;
                 p->head = i->next;
-                delete i;
+                discard(i);
             }
             delete p->asked;
             for (rma_item *i : p->acks) {
@@ -90,6 +94,7 @@ void rma::destroy(rma_window *w) {
     }
     disarm(&w->armed);
     disarm(&w->armed_complete);
+    forget_keys(w);
     windows_.erase(w->id);
     --e_.outstanding_;
     if (windows_.empty()) {
@@ -100,7 +105,7 @@ void rma::destroy(rma_window *w) {
 bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
         if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
-                  !p->replies.empty() || p->gets_done != p->gets_begun)) {
+                  !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers)) {
             return false;
         }
     }
@@ -180,7 +185,7 @@ void rma::settle_state(rma_peer *p) {
     using flight = rma_peer::flight;
     flight now = flight::none;
     const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence;
-    if (p->stuck || slack || !p->replies.empty() || p->incoming >= bulk_from ||
+    if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
     } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) || p->fetching + p->getting >= worthwhile ||
@@ -224,6 +229,7 @@ unsigned rma::progress(bool by_thread) {
         const std::size_t owed = p->replies.size();
         while (!p->replies.empty() && step::done == reply(p)) {
         }
+        end_transfers(p);
         pump(p);
         drive_fences(p->window); // one may have waited for the last of this
         if (p->unacked && !p->stuck && before != p->head) {
@@ -251,6 +257,13 @@ unsigned rma::progress(bool by_thread) {
 
 void rma::end(rma_item *i, rma_error error) {
     part_done(i->sync, error);
+    discard(i);
+}
+
+void rma::discard(rma_item *i) {
+    if (nullptr != i->network) {
+        e_.network_.unpin(&i->network->memory);
+    }
     delete i;
 }
 
@@ -312,7 +325,11 @@ unsigned rma::lost(endpoint *ep) {
             }
         });
         for (; nullptr != p->head; p->head = p->head->next) {
-            all.push_back(p->head);
+            if (nullptr != p->head->network && 0 != p->head->network->under_way) {
+                p->under_way.push_back(p->head); // with the others, when the transport is done with it
+            } else {
+                all.push_back(p->head);
+            }
         }
         p->tail = nullptr;
         forget_queue(p);
@@ -330,6 +347,7 @@ unsigned rma::lost(endpoint *ep) {
             ++ended;
         }
         ended += static_cast<unsigned>(w->fences.size() + w->exposures.size());
+        end_transfers(p); // the transport tells of the others
         w->broken = true;
         forget_locks(p);
         drive_fences(w.get());

@@ -23,6 +23,7 @@
 #include "common_smartint_ids.h"
 #include "common_smartint_key.h"
 #include "common_smartint_layout.h"
+#include "common_smartint_network.h"
 #include "common_smartint_ops.h"
 #include "common_smartint_rma_kernel.h"
 #include "common_smartint_rma_runs.h"
@@ -49,6 +50,15 @@ struct rma_sync {
     rma_sync *link = nullptr;
 
     bool done() const { return 0 == pending; }
+};
+
+// Of a put or get that the network does without the target (rma_network.cc).
+struct rma_network_state {
+    network_memory memory; // of the origin
+    std::byte *local = nullptr;
+    std::uint64_t remote = 0;
+    std::uint64_t begun = 0; // bytes
+    unsigned under_way = 0;  // writes or reads
 };
 
 // One place in an origin's queue.
@@ -83,6 +93,7 @@ struct rma_item {
     rma_layout target_layout;
     rma_cursor target_at;
     std::uint64_t id = 0; // of a get or fetch under way
+    std::unique_ptr<rma_network_state> network;
     std::byte operands[32]; // of a compare-and-swap: new value, value to compare with
 
     void aim() { // once the layouts are set
@@ -90,6 +101,15 @@ struct rma_item {
         result_at = rma_cursor(&result_layout);
         target_at = rma_cursor(&target_layout);
     }
+};
+
+// A write, read or flush of the network, until its completion is called back.
+struct rma_transfer {
+    class rma *owner = nullptr;
+    rma_peer *peer = nullptr;
+    rma_item *item = nullptr; // nullptr: a flush
+    network_completion completion;
+    rma_transfer *link = nullptr; // of those nobody uses
 };
 
 // Something a target still owes an origin, in order.
@@ -148,6 +168,15 @@ struct rma_peer {
     std::deque<rma_item *> acks; // flush and unlock items whose ack is to come
     std::deque<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
     int armed = not_armed; // request on the board for what the head waits for
+
+    // as origin, where the network reaches the target's memory
+    enum class reach : std::uint8_t { unknown, asked, none, known } reached = reach::unknown;
+    network_key key;
+    std::vector<rma_item *> under_way; // all of them begun
+    unsigned transfers = 0;  // of them, of the head, or a flush
+    bool unflushed = false;  // written, and perhaps not there yet
+    bool flushing = false;
+    bool broken_off = false; // the transport failed in one
 
     // as target
     std::deque<rma_reply> replies;
@@ -225,6 +254,10 @@ struct rma_window {
     std::deque<rma_exposure> exposures;
     int armed_complete = not_armed; // for the end of a nonblocking one
 
+    network_memory memory;  // of this process, registered for others
+    bool offered = false;   // somebody asked for its key
+    bool reachable = false; // and got it
+
     layout::window_words *words = nullptr; // of this process: shared, or
     layout::window_words own_words{};
     std::deque<rma_waiter> waiters; // for the lock of this process
@@ -279,7 +312,8 @@ public:
     bool try_drop(rma_peer *p);
     // All that was sent there is done; and nothing stands in the queue either: a flush has nothing to wait for.
     static bool settled(const rma_peer *p) {
-        return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun;
+        return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun && p->under_way.empty() &&
+               !p->unflushed && !p->flushing;
     }
     static bool quiet(const rma_peer *p) {
         return nullptr == p->head && nullptr == p->asked && settled(p);
@@ -309,6 +343,7 @@ private:
     void settle_state(rma_peer *p); // after changes: flying
     void fly(rma_peer *p, rma_peer::flight now); // with what is due of it
     void end(rma_item *i, rma_error error = rma_error::none);
+    void discard(rma_item *i);
     void part_done(rma_sync *sync, rma_error error);
     void note_error(rma_window *w, rma_error error);
     rma_window *find(std::uint32_t id) const;
@@ -358,6 +393,19 @@ private:
     const std::byte *operand_of(rma_item *i, std::uint64_t bytes);
     step combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t *bytes);
 
+    // rma_network.cc
+    rma_transfer *take_transfer(rma_peer *p, rma_item *i);
+    void give_back(rma_transfer *t);
+    static void transfer_done(void *arg, bool ok);
+    bool network_reaches(bool put) const;
+    bool by_network(rma_peer *p, rma_item *i);
+    step run_by_network(rma_peer *p, rma_item *i);
+    void end_transfers(rma_peer *p);
+    step at_rest(rma_peer *p);
+    step send_key(rma_peer *p);
+    void on_key(rma_peer *p, const wire::rma_head &head, const std::byte *data, std::uint32_t bytes);
+    void forget_keys(rma_window *w);
+
     // rma_arrive.cc
     void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
                 const std::byte *data, std::uint32_t bytes);
@@ -401,6 +449,8 @@ private:
     engine &e_;
     const std::uint32_t pid_; // of this process
     std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
+    std::deque<rma_transfer> transfers_; // as many as ever were under way at once
+    rma_transfer *free_transfers_ = nullptr;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;

@@ -130,6 +130,13 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     case kind::data:
         on_data(p, h, data, bytes);
         return;
+    case kind::want_key:
+        p->replies.emplace_back();
+        p->replies.back().kind = kind::key;
+        return;
+    case kind::key:
+        on_key(p, h, data, bytes);
+        return;
     case kind::grant:
         on_grant(p);
         return;

@@ -38,6 +38,12 @@ bool goes_ahead(rma_item::what kind) {
     return what::await_post != kind && what::lock != kind && what::complete != kind;
 }
 
+// What is before it must be at the target.
+bool ends_something(rma_item::what kind) {
+    using what = rma_item::what;
+    return what::unlock == kind || what::flush == kind || what::complete == kind;
+}
+
 } // namespace
 
 void rma::submit(rma_peer *p, rma_item *op) {
@@ -191,6 +197,11 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         arm(p, rma_epoch_kind::grant);
         return step::blocked;
     }
+    if (ends_something(i->kind)) {
+        if (const step s = at_rest(p); step::done != s) {
+            return s;
+        }
+    }
     switch (i->kind) {
     case what::put:
     case what::get:
@@ -252,6 +263,9 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         p->unacked = false; // nobody flushes across an epoch's end
         [[fallthrough]];
     case what::local:
+        if (!p->under_way.empty()) {
+            return step::blocked; // the last of them has the queue go on
+        }
         take_head(p);
         p->locals.emplace_back(p->gets_begun, i);
         local_step(p);
@@ -289,6 +303,9 @@ rma::step rma::run_operation(rma_peer *p, rma_item *i) {
         if (step::full != s) { // full: the kernel will not have it, by message then
             return s;
         }
+    }
+    if (by_network(p, i)) {
+        return run_by_network(p, i);
     }
     return rma_item::what::get == i->kind ? send_get(p, i) : send_stores(p, i);
 }

@@ -193,6 +193,9 @@ rma::step rma::reply(rma_peer *p) {
         p->replies.pop_front();
         on_complete(p);
         return step::done;
+    case kind::key:
+        s = send_key(p);
+        break;
     case kind::unlock:
         release_lock(p);
         r.kind = kind::ack; // and not once more if there is no room for the answer

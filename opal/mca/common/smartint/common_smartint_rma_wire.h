@@ -33,7 +33,10 @@ enum class rma_kind : std::uint8_t {
     // among all
     barrier = 14, // id: fence, at: round
     released = 15, // the receiver's lock, which it has a queue for, by the sender who shares it
-    count_ = 16
+    // for what the network does without the target
+    want_key = 16, // to the target
+    key = 17,      // to the origin: at, more: the memory; data: its key, none where no operand: it can't be reached
+    count_ = 18
 };
 
 enum rma_flags : std::uint8_t {

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Puts and gets between nodes without the target's processor: the network writes and reads the window's memory by
+// itself, from and to the user's. The origin asks for the key of a target's memory when it first has something
+// large for it, which still goes by message. What is not contiguous, small, or cannot be registered does so always.
+// Nothing behind a write tells the target of it before the transport says that it is there: a mark that covers it, of
+// an unlock, flush or complete, waits in the queue until then.
+#include <algorithm>
+#include <cstring>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
+
+namespace smartint {
+namespace {
+
+constexpr unsigned most_transfers = 16;       // under way towards one target
+constexpr std::uint64_t most_bytes = 1 << 30; // of one of them
+
+} // namespace
+
+rma_transfer *rma::take_transfer(rma_peer *p, rma_item *i) {
+    if (nullptr == free_transfers_) {
+        free_transfers_ = &transfers_.emplace_back();
+    }
+    rma_transfer *t = free_transfers_;
+    free_transfers_ = t->link;
+    t->owner = this;
+    t->peer = p;
+    t->item = i;
+    t->completion.done = transfer_done;
+    t->completion.arg = t;
+    return t;
+}
+
+void rma::give_back(rma_transfer *t) {
+    t->link = free_transfers_;
+    free_transfers_ = t;
+}
+
+// From within the transport: noted, the pass that goes on sees to it.
+void rma::transfer_done(void *arg, bool ok) {
+    auto *t = static_cast<rma_transfer *>(arg);
+    rma_peer *p = t->peer;
+    p->broken_off = p->broken_off || !ok;
+    --p->transfers;
+    if (nullptr != t->item) {
+        --t->item->network->under_way;
+    } else {
+        p->flushing = false;
+    }
+    t->owner->give_back(t);
+    t->owner->activate(p);
+}
+
+bool rma::network_reaches(bool put) const {
+    const network::capabilities &caps = e_.network_.caps();
+    return 0 != e_.params_.window_rdma && (put ? caps.write : caps.read);
+}
+
+// Does this operation go so? Once it has begun to, it does to its end.
+bool rma::by_network(rma_peer *p, rma_item *i) {
+    using what = rma_item::what;
+    if (nullptr != i->network) {
+        return true;
+    }
+    const bool put = what::put == i->kind;
+    if (route::network != p->ep->way || p->window->dynamic || i->by_message || 0 != i->target_at.done() ||
+        (!put && (what::get != i->kind || 0 != i->id)) || !network_reaches(put)) {
+        return false;
+    }
+    const network::capabilities &caps = e_.network_.caps();
+    const rma_layout &mine = put ? i->origin_layout : i->result_layout;
+    const std::uint64_t bytes = i->target_layout.bytes();
+    if (bytes < std::max<std::uint64_t>(e_.params_.window_rdma, put ? caps.min_write : caps.min_read) || 1 != i->target_layout.pieces() ||
+        1 != mine.pieces()) {
+        return false;
+    }
+    if (rma_peer::reach::known != p->reached) {
+        if (rma_peer::reach::unknown == p->reached) {
+            p->reached = rma_peer::reach::asked;
+            send_now(p, wire::rma_kind::want_key, 0, 0, 0, rma_epoch_kind::none);
+        }
+        return false;
+    }
+    const std::uint64_t at = i->target + static_cast<std::uint64_t>(i->target_at.look(bytes).offset);
+    if (at < p->base || at - p->base > p->bytes || bytes > p->bytes - (at - p->base)) {
+        return false; // its target refuses it
+    }
+    auto state = std::make_unique<rma_network_state>();
+    state->local = put ? i->origin + i->origin_at.look(bytes).offset : i->result + i->result_at.look(bytes).offset;
+    state->remote = at;
+    if (caps.registers && !e_.network_.pin(state->local, bytes, &state->memory)) {
+        i->by_message = true;
+        e_.stats_.add(stat::fallbacks);
+        return false;
+    }
+    i->network = std::move(state);
+    e_.stats_.add(stat::rma_remote);
+    return true;
+}
+
+// The head of the queue, as far as the transport takes it.
+rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
+    if (nullptr != p->asked) { // what goes ahead of a grant is kept by the target, and this would not be
+        arm(p, rma_epoch_kind::grant);
+        return step::blocked;
+    }
+    const bool put = rma_item::what::put == i->kind;
+    const network::capabilities &caps = e_.network_.caps();
+    const std::uint64_t least = put ? caps.min_write : caps.min_read;
+    const std::uint64_t most =
+        put ? std::min<std::uint64_t>(e_.params_.write_bytes, caps.max_write) : std::min(caps.max_read, most_bytes);
+    endpoint *ep = p->ep;
+    sending_ = true; // what a loss would end is in use
+    const bool connected = e_.connect(ep, put);
+    sending_ = false;
+    rma_network_state &s = *i->network;
+    while (connected && s.begun < i->target_layout.bytes()) {
+        if (p->transfers >= most_transfers) {
+            return step::blocked;
+        }
+        const std::uint64_t bytes = next_piece(i->target_layout.bytes() - s.begun, least, most);
+        rma_transfer *t = take_transfer(p, i);
+        bool queued = false;
+        const network::result r =
+            put ? e_.network_.write(ep->bulk, s.local + s.begun, &s.memory, bytes, s.remote + s.begun, &p->key,
+                                    &t->completion, &queued)
+                : e_.network_.read(ep->control, s.local + s.begun, &s.memory, bytes, s.remote + s.begun, &p->key,
+                                   &t->completion, &queued);
+        if (!queued) {
+            give_back(t);
+        }
+        if (network::result::again == r) {
+            return step::full;
+        }
+        if (network::result::broken == r) {
+            p->broken_off = true;
+            activate(p);
+            return step::blocked;
+        }
+        p->unflushed = p->unflushed || put;
+        p->transfers += queued ? 1 : 0;
+        s.under_way += queued ? 1 : 0;
+        s.begun += bytes;
+        e_.bytes_moved_ += bytes;
+    }
+    if (!connected) {
+        return step::blocked;
+    }
+    take_head(p);
+    p->under_way.push_back(i);
+    end_transfers(p);
+    return step::done;
+}
+
+// Those that are over, at the origin.
+void rma::end_transfers(rma_peer *p) {
+    const auto over = [](const rma_item *i) { return 0 == i->network->under_way; };
+    for (auto at = std::find_if(p->under_way.begin(), p->under_way.end(), over); at != p->under_way.end();
+         at = std::find_if(p->under_way.begin(), p->under_way.end(), over)) {
+        rma_item *i = *at;
+        p->under_way.erase(at);
+        end(i, p->broken_off || p->ep->lost ? rma_error::lost : rma_error::none);
+    }
+    if (p->broken_off && !p->ep->lost) {
+        e_.lose(p->ep);
+    }
+}
+
+// What the network has of this queue is over, and at the target.
+rma::step rma::at_rest(rma_peer *p) {
+    if (0 != p->transfers || !p->under_way.empty()) {
+        return step::blocked; // the last of them, or of the flush, has the queue go on
+    }
+    if (!p->unflushed) {
+        return step::done;
+    }
+    rma_transfer *t = take_transfer(p, nullptr);
+    bool queued = false;
+    const network::result r = e_.network_.flush(p->ep->bulk, &t->completion, &queued);
+    if (!queued) {
+        give_back(t);
+    }
+    if (network::result::again == r) {
+        return step::full;
+    }
+    if (network::result::broken == r) {
+        p->broken_off = true;
+        activate(p);
+        return step::blocked;
+    }
+    p->unflushed = false;
+    p->flushing = queued;
+    p->transfers += queued ? 1 : 0;
+    return queued ? step::blocked : step::done;
+}
+
+// A target's answer to want_key: what an origin needs to reach this process's memory, once registered for all.
+rma::step rma::send_key(rma_peer *p) {
+    rma_window *w = p->window;
+    const network::capabilities &caps = e_.network_.caps();
+    const rma_region none;
+    const rma_region &r = w->dynamic || w->regions.empty() ? none : w->regions.front();
+    if (!w->offered) {
+        w->offered = true;
+        const bool wanted = 0 != r.bytes && (network_reaches(true) || network_reaches(false));
+        w->reachable = wanted && (!caps.registers ||
+                                  e_.network_.pin(reinterpret_cast<const void *>(r.base), r.bytes, &w->memory));
+        e_.stats_.add(stat::fallbacks, wanted && !w->reachable ? 1 : 0);
+    }
+    wire::rma_head h{};
+    h.kind = wire::rma_kind::key;
+    h.flags = w->reachable ? 0 : wire::rma_no_operand;
+    h.at = r.base;
+    h.more = r.bytes;
+    return transmit(p, h, {}, w->memory.key, w->reachable ? w->memory.key_bytes : 0);
+}
+
+void rma::on_key(rma_peer *p, const wire::rma_head &h, const std::byte *data, std::uint32_t bytes) {
+    if (rma_peer::reach::asked != p->reached) {
+        e_.refuse();
+        return;
+    }
+    p->reached = rma_peer::reach::none;
+    if (0 != (h.flags & wire::rma_no_operand)) {
+        return;
+    }
+    const bool sound = h.at == p->base && h.more == p->bytes && bytes <= network_memory::max_key &&
+                       (e_.network_.caps().registers ? e_.network_.unpack(data, bytes, &p->key) : 0 == bytes);
+    if (!sound) {
+        e_.refuse();
+        return;
+    }
+    p->reached = rma_peer::reach::known;
+}
+
+void rma::forget_keys(rma_window *w) {
+    e_.network_.unpin(&w->memory);
+    for (auto &p : w->peers) {
+        if (p) {
+            e_.network_.release(&p->key);
+        }
+    }
+}
+
+} // namespace smartint
