@@ -139,6 +139,13 @@ EXPERIMENTS = [
         headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
                   for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
     Experiment(
+        "epochs-16", "epochs", "One-sided epochs, sixteen ranks (eight on each node; computing is sleeping)",
+        "--sizes 64K --operation put --asleep --time 0.6 --reps 5 --warmup 1", slow_words="",
+        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=16, reference=True,
+        seconds=8, systems="ob1,ucx,helper", onesided=True, figure="SI 5.8, 5.9",
+        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
+                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
+    Experiment(
         "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
         "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,
         onesided=True, figure="SI 5.1(c)",
