@@ -52,6 +52,16 @@ class Experiment:
 RATIOS = "0.1,0.5,0.75,1,1.1,1.25,1.5"
 WITHOUT_BASELINES = "ob1,ob1-thread,ucx,mpich,helper"
 
+def epochs_of_many(ranks, who, reps, seconds, systems):
+    return Experiment(
+        f"epochs-{ranks}", "epochs", "One-sided epochs, " + who,
+        f"--sizes 64K --operation put --asleep --time 0.6 --reps {reps} --warmup 1", slow_words="",
+        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=ranks,
+        reference=True, seconds=seconds, systems=systems, onesided=True, figure="SI 5.8, 5.9",
+        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
+                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))])
+
+
 EXPERIMENTS = [
     Experiment(
         "latency", "overlap", "Latency: nobody computes",
@@ -131,20 +141,8 @@ EXPERIMENTS = [
         figure="SI 5.6 to 5.13",
         headline=[(figure, f"{k}_{op}{who}") for k in ("fence", "start", "lock") for op in ("put", "get")
                   for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
-    Experiment(
-        "epochs-8", "epochs", "One-sided epochs, eight ranks (four on each node; computing is sleeping)",
-        "--sizes 64K --operation put --asleep --time 0.6 --reps 6 --warmup 1", slow_words="",
-        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=8, reference=True,
-        seconds=6, systems="ob1,ob1-thread,ucx,none,helper", onesided=True, figure="SI 5.8, 5.9",
-        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
-                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
-    Experiment(
-        "epochs-16", "epochs", "One-sided epochs, sixteen ranks (eight on each node; computing is sleeping)",
-        "--sizes 64K --operation put --asleep --time 0.6 --reps 5 --warmup 1", slow_words="",
-        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=16, reference=True,
-        seconds=8, systems="ob1,ucx,helper", onesided=True, figure="SI 5.8, 5.9",
-        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
-                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
+    epochs_of_many(8, "eight ranks (four on each node; computing is sleeping)", 6, 6, "ob1,ob1-thread,ucx,none,helper"),
+    epochs_of_many(16, "sixteen ranks (eight on each node; computing is sleeping)", 5, 8, "ob1,ucx,helper"),
     Experiment(
         "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
         "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,

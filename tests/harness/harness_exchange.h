@@ -74,6 +74,26 @@ inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, 
     EXPECT_EQ(1U, r.delivered);
 }
 
+// A window's member whose memory this is.
+inline rma_member member_of(endpoint *ep, std::vector<std::byte> &memory) {
+    rma_member m;
+    m.ep = ep;
+    m.base = reinterpret_cast<std::uint64_t>(memory.data());
+    m.bytes = memory.size();
+    return m;
+}
+inline rma_window *make_window(engine &e, std::uint32_t id, int rank, std::vector<rma_member> members, bool dynamic = false) {
+    e.enter();
+    rma_window *w = e.one_sided().create(id, rank, std::move(members), dynamic);
+    e.leave();
+    return w;
+}
+inline void destroy_window(engine &e, rma_window *w) {
+    e.enter();
+    e.one_sided().destroy(w);
+    e.leave();
+}
+
 // Two engines with their threads; the application computes, that is, does not call in.
 struct computing : testing::Test {
     static params parameters(const char *rendezvous = "read") { return with(rendezvous, "helper"); }

@@ -26,33 +26,17 @@ protected:
     struct node {
         explicit node(const params &p) : n(p) {
             endpoint *const self[] = {n.a.add_self(), n.b.add_self()};
-            const auto member = [](endpoint *ep, std::vector<byte> &memory) {
-                rma_member m;
-                m.ep = ep;
-                m.base = reinterpret_cast<std::uint64_t>(memory.data());
-                m.bytes = memory.size();
-                return m;
-            };
             n.a.hooks().rma_done = [](void *user, rma_error) { ++*static_cast<unsigned *>(user); };
-            zero = create(n.a, 0, {member(self[0], own), member(n.to_b, target)});
-            one = create(n.b, 1, {member(n.to_a, own), member(self[1], target)});
+            zero = make_window(n.a, window_id, 0, {member_of(self[0], own), member_of(n.to_b, target)});
+            one = make_window(n.b, window_id, 1, {member_of(n.to_a, own), member_of(self[1], target)});
             n.start_threads();
             settle(n);
         }
         ~node() {
             n.a.stop_thread();
             n.b.stop_thread();
-            for (const auto &[e, w] : {std::pair{&n.a, zero}, std::pair{&n.b, one}}) {
-                e->enter();
-                e->one_sided().destroy(w);
-                e->leave();
-            }
-        }
-        static rma_window *create(engine &e, int rank, std::vector<rma_member> members) {
-            e.enter();
-            rma_window *w = e.one_sided().create(window_id, rank, std::move(members), false);
-            e.leave();
-            return w;
+            destroy_window(n.a, zero);
+            destroy_window(n.b, one);
         }
         // MPI_Win_start and MPI_Put.
         void start_and_put(std::size_t bytes) {

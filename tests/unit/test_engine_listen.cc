@@ -29,18 +29,15 @@ params listening_for(std::uint32_t us) {
 class target_far_away {
 public:
     explicit target_far_away(const params &p) : n(p) {
-        zero_ = create(n.a, 0, {member(n.a.add_self(), mine_), member(n.to_b, theirs_)});
-        one_ = create(n.b, 1, {member(n.to_a, mine_), member(n.b.add_self(), theirs_)});
+        zero_ = make_window(n.a, window_id, 0, {member_of(n.a.add_self(), mine_), member_of(n.to_b, theirs_)});
+        one_ = make_window(n.b, window_id, 1, {member_of(n.to_a, mine_), member_of(n.b.add_self(), theirs_)});
         n.b.start_thread();
         wait_until("its thread sleeps", [&] { return engine_access::parked(n.b); });
     }
     ~target_far_away() {
         n.b.stop_thread();
-        for (const auto &[e, w] : {std::pair{&n.a, zero_}, std::pair{&n.b, one_}}) {
-            e->enter();
-            e->one_sided().destroy(w);
-            e->leave();
-        }
+        destroy_window(n.a, zero_);
+        destroy_window(n.b, one_);
     }
 
     // MPI_Fetch_and_op and what it needs of an epoch, sent and not waited for.
@@ -87,20 +84,6 @@ public:
     std::int64_t before = -1;
 
 private:
-    static rma_member member(endpoint *ep, std::vector<byte> &memory) {
-        rma_member m;
-        m.ep = ep;
-        m.base = reinterpret_cast<std::uint64_t>(memory.data());
-        m.bytes = memory.size();
-        return m;
-    }
-    static rma_window *create(engine &e, int rank, std::vector<rma_member> members) {
-        e.enter();
-        rma_window *w = e.one_sided().create(window_id, rank, std::move(members), false);
-        e.leave();
-        return w;
-    }
-
     std::vector<byte> mine_ = std::vector<byte>(64);
     std::vector<byte> theirs_ = std::vector<byte>(64);
     rma_window *zero_ = nullptr;

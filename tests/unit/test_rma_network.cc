@@ -31,19 +31,16 @@ public:
         for (std::size_t k = 0; k < exposed; ++k) {
             source[k] = static_cast<byte>(k * 7 + k / 4096);
         }
-        zero = create(n.a, 0, {member(n.a.add_self(), own), member(n.to_b, target)}, dynamic);
-        one = create(n.b, 1, {member(n.to_a, own), member(n.b.add_self(), target)}, dynamic);
+        zero = make_window(n.a, window_id, 0, {member_of(n.a.add_self(), own), member_of(n.to_b, target)}, dynamic);
+        one = make_window(n.b, window_id, 1, {member_of(n.to_a, own), member_of(n.b.add_self(), target)}, dynamic);
         n.a.enter();
         p = n.a.one_sided().peer(zero, 1);
         n.a.leave();
     }
     ~windows_of_two_nodes() {
-        for (const auto &[e, w] : {std::pair{&n.a, zero}, std::pair{&n.b, one}}) {
-            if (nullptr != w) {
-                e->enter();
-                e->one_sided().destroy(w);
-                e->leave();
-            }
+        destroy_window(n.a, zero);
+        if (nullptr != one) {
+            destroy_window(n.b, one);
         }
     }
 
@@ -110,19 +107,6 @@ private:
         }
         x.window_rdma = rdma;
         return x;
-    }
-    static rma_member member(endpoint *ep, std::vector<byte> &memory) {
-        rma_member m;
-        m.ep = ep;
-        m.base = reinterpret_cast<std::uint64_t>(memory.data());
-        m.bytes = memory.size();
-        return m;
-    }
-    static rma_window *create(engine &e, int rank, std::vector<rma_member> members, bool dynamic) {
-        e.enter();
-        rma_window *w = e.one_sided().create(window_id, rank, std::move(members), dynamic);
-        e.leave();
-        return w;
     }
 };
 

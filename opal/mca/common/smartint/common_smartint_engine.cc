@@ -48,6 +48,7 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
     parse_strategy(p.progress, &kind);
     parse_rendezvous(p.rendezvous, &rendezvous_);
     strategy_ = make_strategy(kind);
+    always_listens_ = strategy_->listens();
     gate_.set_mode(me.threads                   ? gate::mode::locked
                    : strategy_->claims_often() ? gate::mode::fenced
                                                 : gate::mode::asymmetric);

@@ -272,7 +272,7 @@ private:
 
     // the thread at the transport's descriptor (engine_listen.cc); under the gate
     void listen_on(); // by the thread: it has answered somebody, and may be asked again
-    bool may_listen() const { return 0 != listen_until_ || strategy_->listens(); }
+    bool may_listen() const { return 0 != listen_until_ || always_listens_; }
     bool listens();   // as may_listen(), and the time is not over
     bool listens_for_long() const;
     void hush();         // the application waits
@@ -496,6 +496,7 @@ private:
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
     std::uint64_t left_at_ = 0; // ns: when the application left, while the thread listens
+    bool always_listens_ = false; // the strategy's
     bool hushed_ = false; // it would, and the application waits instead
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table

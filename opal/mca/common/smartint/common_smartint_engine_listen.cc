@@ -33,7 +33,7 @@ void engine::listen_on() {
 }
 
 bool engine::listens() {
-    if (strategy_->listens()) {
+    if (always_listens_) {
         return true;
     }
     if (0 != listen_until_ && now_ns() >= listen_until_) {

@@ -105,7 +105,8 @@ void rma::destroy(rma_window *w) {
 bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
         if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
-                  !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers)) {
+                  !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers ||
+                  !p->under_way.empty())) {
             return false;
         }
     }

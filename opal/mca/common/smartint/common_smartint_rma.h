@@ -175,7 +175,6 @@ struct rma_peer {
     std::vector<rma_item *> under_way; // all of them begun
     unsigned transfers = 0;  // of them, of the head, or a flush
     bool unflushed = false;  // written, and perhaps not there yet
-    bool flushing = false;
     bool broken_off = false; // the transport failed in one
 
     // as target
@@ -312,8 +311,8 @@ public:
     bool try_drop(rma_peer *p);
     // All that was sent there is done; and nothing stands in the queue either: a flush has nothing to wait for.
     static bool settled(const rma_peer *p) {
-        return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun && p->under_way.empty() &&
-               !p->unflushed && !p->flushing;
+        return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun && 0 == p->transfers &&
+               p->under_way.empty() && !p->unflushed;
     }
     static bool quiet(const rma_peer *p) {
         return nullptr == p->head && nullptr == p->asked && settled(p);
@@ -397,6 +396,7 @@ private:
     rma_transfer *take_transfer(rma_peer *p, rma_item *i);
     void give_back(rma_transfer *t);
     static void transfer_done(void *arg, bool ok);
+    step posted(rma_transfer *t, network::result r, bool queued);
     bool network_reaches(bool put) const;
     bool by_network(rma_peer *p, rma_item *i);
     step run_by_network(rma_peer *p, rma_item *i);

@@ -47,11 +47,28 @@ void rma::transfer_done(void *arg, bool ok) {
     --p->transfers;
     if (nullptr != t->item) {
         --t->item->network->under_way;
-    } else {
-        p->flushing = false;
     }
     t->owner->give_back(t);
     t->owner->activate(p);
+}
+
+// What became of one: queued, it is under way. full: there is no room. blocked: the peer is lost.
+rma::step rma::posted(rma_transfer *t, network::result r, bool queued) {
+    rma_peer *p = t->peer;
+    if (queued) {
+        ++p->transfers;
+        if (nullptr != t->item) {
+            ++t->item->network->under_way;
+        }
+        return step::done;
+    }
+    give_back(t);
+    if (network::result::broken == r) {
+        p->broken_off = true; // for end_transfers()
+        activate(p);
+        return step::blocked;
+    }
+    return network::result::again == r ? step::full : step::done;
 }
 
 bool rma::network_reaches(bool put) const {
@@ -73,8 +90,8 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
     const network::capabilities &caps = e_.network_.caps();
     const rma_layout &mine = put ? i->origin_layout : i->result_layout;
     const std::uint64_t bytes = i->target_layout.bytes();
-    if (bytes < std::max<std::uint64_t>(e_.params_.window_rdma, put ? caps.min_write : caps.min_read) || 1 != i->target_layout.pieces() ||
-        1 != mine.pieces()) {
+    const std::uint64_t least = std::max<std::uint64_t>(e_.params_.window_rdma, put ? caps.min_write : caps.min_read);
+    if (bytes < least || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
         return false;
     }
     if (rma_peer::reach::known != p->reached) {
@@ -129,20 +146,10 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
                                     &t->completion, &queued)
                 : e_.network_.read(ep->control, s.local + s.begun, &s.memory, bytes, s.remote + s.begun, &p->key,
                                    &t->completion, &queued);
-        if (!queued) {
-            give_back(t);
-        }
-        if (network::result::again == r) {
-            return step::full;
-        }
-        if (network::result::broken == r) {
-            p->broken_off = true;
-            activate(p);
-            return step::blocked;
+        if (const step begun = posted(t, r, queued); step::done != begun) {
+            return begun;
         }
         p->unflushed = p->unflushed || put;
-        p->transfers += queued ? 1 : 0;
-        s.under_way += queued ? 1 : 0;
         s.begun += bytes;
         e_.bytes_moved_ += bytes;
     }
@@ -180,20 +187,10 @@ rma::step rma::at_rest(rma_peer *p) {
     rma_transfer *t = take_transfer(p, nullptr);
     bool queued = false;
     const network::result r = e_.network_.flush(p->ep->bulk, &t->completion, &queued);
-    if (!queued) {
-        give_back(t);
-    }
-    if (network::result::again == r) {
-        return step::full;
-    }
-    if (network::result::broken == r) {
-        p->broken_off = true;
-        activate(p);
-        return step::blocked;
+    if (const step begun = posted(t, r, queued); step::done != begun) {
+        return begun;
     }
     p->unflushed = false;
-    p->flushing = queued;
-    p->transfers += queued ? 1 : 0;
     return queued ? step::blocked : step::done;
 }
 
