@@ -239,12 +239,14 @@ public:
     bool work_on_copies(); // not under the gate; true if it moved anything
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
+    // Under the gate: make the transport tell of what comes. False: there is something already, look first.
+    bool arm_network();
     int wake_descriptor() const { return wake_fd_; }
     // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
     // wake descriptor alone.
     enum class sleep : std::uint32_t { short_or_none, listens, parked };
     void note_sleep(sleep how) {
-        sleep_.store(how, std::memory_order_relaxed);
+        sleep_.store(how, std::memory_order_release); // and whether the transport wakes it
         if (sleep::short_or_none != how) {
             std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
         }
@@ -276,7 +278,10 @@ private:
     bool listens();   // as may_listen(), and the time is not over
     bool listens_for_long() const;
     void hush();         // the application waits
-    bool listen_again(); // the application leaves
+    // When the thread must be rung, with the gate open: not for this; if it has parked and does not hear; if it does not
+    // hear; in any case.
+    enum class ring_it { never, if_parked, if_deaf, always };
+    ring_it listen_again(); // the application leaves
     bool hears() const;  // the descriptor wakes the thread; any time
     // One more or one less rendezvous under way. O: recv_op or send_op.
     void hold() {
@@ -498,6 +503,7 @@ private:
     std::uint64_t left_at_ = 0; // ns: when the application left, while the thread listens
     bool always_listens_ = false; // the strategy's
     bool hushed_ = false; // it would, and the application waits instead
+    bool refused_ = false; // the transport has something that nobody has looked at since it said so
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
     unsigned overflowed_ = 0;

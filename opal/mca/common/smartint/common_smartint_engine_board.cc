@@ -256,8 +256,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     // What a thread that sleeps on the transport's descriptor does not hear of, and all that it may see to.
     const bool unheard = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
     const bool transfers = unheard || 0 != awaited_ || expects_;
-    const bool hushed = hushed_;
-    const bool listening = (may_listen() || hushed) && network_.event_fd() >= 0 && listen_again();
+    const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();
     const bool left = late_ && anything_left();
@@ -273,11 +272,12 @@ __attribute__((noinline)) void engine::leave_slow() {
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
         fresh = fresh || (asked && ring_.anything());
     }
-    const sleep how = sleep_.load(std::memory_order_relaxed);
+    const sleep how = sleep_.load(std::memory_order_acquire); // with what the thread noted before, see note_sleep
     const bool late = left && was_late(); // P2 orders this read too
-    const bool deaf = listening && (hushed || sleep::parked == how) && !hears(); // and this
-    const bool work = matched || late || deaf || (sleep::parked == how ? transfers : unheard);
-    if (strategy_->leave(fresh, work, sleep::short_or_none != how)) {
+    const bool deaf = ring_it::always == ring ||
+                      ((ring_it::if_deaf == ring || (ring_it::if_parked == ring && sleep::parked == how)) && !hears());
+    const bool work = matched || late || (sleep::parked == how ? transfers : unheard);
+    if (deaf || strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }
 }

@@ -49,24 +49,35 @@ bool engine::listens_for_long() const {
 
 // The application begins to wait.
 void engine::hush() {
-    if (may_listen() && !hushed_ && thread_) {
-        hushed_ = thread_->hush();
+    if (may_listen() && thread_) {
+        hushed_ = thread_->hush() || hushed_;
     }
 }
 
 // The application leaves, and the gate is still its own. A thread that this call has hushed hears again, whatever it
-// listened for; one that has parked, if there is a reason. True: with the gate open it must be rung if it then
-// does not hear, as the transport has something already, or it woke up meanwhile.
-bool engine::listen_again() {
-    const bool parked = sleep::parked == sleep_.load(std::memory_order_relaxed);
+// listened for; one that has parked, if there is a reason. A transport that refuses has something already, and may
+// tell of it only once: until somebody has looked the thread must be rung for it.
+engine::ring_it engine::listen_again() {
+    const bool parked = sleep::parked == sleep_.load(std::memory_order_acquire);
     const bool listening = listens();
     left_at_ = listening ? now_ns() : left_at_;
     const bool again = parked ? listening : hushed_;
-    hushed_ = false;
-    if (again && !thread_->watches() && network_.arm()) {
-        thread_->watch_again();
+    if (again && !thread_->watches()) {
+        if (!refused_ && arm_network()) {
+            thread_->watch_again();
+        }
     }
-    return listening || again;
+    const bool hushed = hushed_;
+    hushed_ = again && refused_;
+    return again && refused_   ? ring_it::always
+           : again && hushed ? ring_it::if_deaf
+           : listening       ? ring_it::if_parked
+                             : ring_it::never;
+}
+
+bool engine::arm_network() {
+    refused_ = !network_.arm();
+    return !refused_;
 }
 
 bool engine::hears() const { return thread_->watches(); }

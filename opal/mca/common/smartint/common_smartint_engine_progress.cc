@@ -67,6 +67,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (network_.is_open() &&
         (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
         unsigned n = network_.progress();
+        refused_ = false;
         events += n;
         if (by_thread) {
             // A socket gives one message's worth per call; the thread takes what has come since its last look.

@@ -112,6 +112,7 @@ public:
                 std::uint64_t remote, const network_key *k, network_completion *c, bool *queued);
 
     // All that was written over this connection is in the peer's memory: done, or when the completion is called back.
+    // UCX 1.13 promises that for rc alone, where it is the peer's adapter that acknowledges.
     result flush(void *connection, network_completion *c, bool *queued);
 
     unsigned progress();

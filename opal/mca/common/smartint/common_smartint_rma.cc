@@ -35,6 +35,9 @@ rma::~rma() {
             for (rma_item *i : p->under_way) {
                 discard(i);
             }
+            for (rma_item *i : p->ending) {
+                discard(i);
+            }
             while (nullptr != p->head) {
                 rma_item *i = p->head;
                 p->head = i->next;
@@ -106,7 +109,7 @@ bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
         if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
                   !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers ||
-                  !p->under_way.empty())) {
+                  !p->under_way.empty() || !p->ending.empty())) {
             return false;
         }
     }
@@ -344,9 +347,9 @@ unsigned rma::lost(endpoint *ep) {
         disarm(&p->armed);
         for (rma_item *i : all) {
             gets_.remove(i->id);
-            end(i, rma_error::lost);
             ++ended;
         }
+        p->ending.insert(p->ending.end(), all.begin(), all.end());
         ended += static_cast<unsigned>(w->fences.size() + w->exposures.size());
         end_transfers(p); // the transport tells of the others
         w->broken = true;

@@ -175,7 +175,9 @@ struct rma_peer {
     std::vector<rma_item *> under_way; // all of them begun
     unsigned transfers = 0;  // of them, of the head, or a flush
     bool unflushed = false;  // written, and perhaps not there yet
+    bool unposted = false;   // an exposure was completed, and messages of then may be on their way
     bool broken_off = false; // the transport failed in one
+    std::vector<rma_item *> ending; // of a lost peer, once the transport is done with the memory of all
 
     // as target
     std::deque<rma_reply> replies;
@@ -400,6 +402,7 @@ private:
     bool network_reaches(bool put) const;
     bool by_network(rma_peer *p, rma_item *i);
     step run_by_network(rma_peer *p, rma_item *i);
+    bool target_makes_room(const rma_peer *p, const rma_item *i) const;
     void end_transfers(rma_peer *p);
     step at_rest(rma_peer *p);
     step send_key(rma_peer *p);

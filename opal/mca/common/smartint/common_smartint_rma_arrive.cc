@@ -198,6 +198,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
 
 void rma::on_grant(rma_peer *p) {
     disarm(&p->armed);
+    p->unposted = false; // all before the question has been taken in
     if (nullptr == p->asked) {
         p->granted = true;
         return;

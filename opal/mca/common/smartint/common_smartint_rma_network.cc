@@ -8,6 +8,7 @@
 // an unlock, flush or complete, waits in the queue until then.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
@@ -94,6 +95,9 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
     if (bytes < least || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
         return false;
     }
+    if (p->unposted) {
+        return false;
+    }
     if (rma_peer::reach::known != p->reached) {
         if (rma_peer::reach::unknown == p->reached) {
             p->reached = rma_peer::reach::asked;
@@ -122,6 +126,10 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
 rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
     if (nullptr != p->asked) { // what goes ahead of a grant is kept by the target, and this would not be
         arm(p, rma_epoch_kind::grant);
+        return step::blocked;
+    }
+    if (!p->acks.empty()) { // nor does it stay behind messages of an epoch before, which MPI_MODE_NOCHECK lets be
+        arm(p, rma_epoch_kind::ack);
         return step::blocked;
     }
     const bool put = rma_item::what::put == i->kind;
@@ -157,9 +165,19 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
         return step::blocked;
     }
     take_head(p);
+    p->told = p->told == ep->rma_out + 1 ? 0 : p->told; // for the connection: the next message is another one
     p->under_way.push_back(i);
     end_transfers(p);
     return step::done;
+}
+
+// There was no room for the head of the queue: the target makes some, unless it is for the network's own work over a
+// connection that is there.
+bool rma::target_makes_room(const rma_peer *p, const rma_item *i) const {
+    if (nullptr == i->network && !p->unflushed) {
+        return true;
+    }
+    return e_.network_.connecting(rma_item::what::get == i->kind ? p->ep->control : p->ep->bulk);
 }
 
 // Those that are over, at the origin.
@@ -170,6 +188,11 @@ void rma::end_transfers(rma_peer *p) {
         rma_item *i = *at;
         p->under_way.erase(at);
         end(i, p->broken_off || p->ep->lost ? rma_error::lost : rma_error::none);
+    }
+    if (0 == p->transfers) {
+        for (rma_item *i : std::exchange(p->ending, {})) {
+            end(i, rma_error::lost);
+        }
     }
     if (p->broken_off && !p->ep->lost) {
         e_.lose(p->ep);

@@ -118,7 +118,9 @@ void rma::pump(rma_peer *p) {
         if (step::full == s) {
             // The target takes in what is under way, or the connection, and then this message.
             p->stuck = true;
-            wake_for(p, p->ep->rma_out + 1);
+            if (target_makes_room(p, i)) {
+                wake_for(p, p->ep->rma_out + 1);
+            }
             return;
         }
         if (step::again == s) {
@@ -216,6 +218,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
             return step::blocked;
         }
         --p->posts;
+        p->unposted = false; // it has seen the epoch before to its end
         break;
     case what::lock:
         if (const step s = take_lock_item(p, i); step::done != s) {
@@ -261,6 +264,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
             return s;
         }
         p->unacked = false; // nobody flushes across an epoch's end
+        p->unposted = true;
         [[fallthrough]];
     case what::local:
         if (!p->under_way.empty()) {

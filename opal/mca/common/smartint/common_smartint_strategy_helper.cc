@@ -24,6 +24,11 @@ constexpr std::uint64_t last_bytes = 12288;     // of what is awaited: they are 
 constexpr std::int64_t shortest_sample_us = 100;
 constexpr std::uint32_t worth_a_nap_us = 150;   // a sleep by the clock instead of one wake per segment
 
+// There is nothing that the thread could wait for.
+bool idle(const engine::thread_view &view) {
+    return !view.matched && !view.network && !view.copies && !view.listens && !view.awaited && !view.expects;
+}
+
 } // namespace
 
 void helper_strategy::run(interrupt_thread &t) {
@@ -108,11 +113,10 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             view.matched = e.give_up_matches();
         }
         // A transport that tells by events must be made to, and refuses while there are some.
-        const bool more = !view.copies && on_descriptor(view, events) && !e.net().arm();
-        const bool idle = !view.matched && !view.network && !view.copies && !view.listens &&
-                          !view.awaited && !view.expects;
-        // Before the gate opens: whoever leaves later rings.
-        if (idle) {
+        const bool more = !view.copies && on_descriptor(view, events) && !e.arm_network();
+        // Before the gate opens: whoever leaves later rings, or has the thread hear.
+        if (idle(view)) {
+            t.ignore_transport();
             e.note_sleep(engine::sleep::parked);
         } else if (!view.copies && without_timer(view, events)) {
             e.note_sleep(engine::sleep::listens);
@@ -191,7 +195,7 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
     }
     if (watch) {
         t.watch_transport(view.transport);
-    } else if (0 != events || (!view.matched && !flows)) {
+    } else if (!idle(view) && (0 != events || (!view.matched && !flows))) {
         t.ignore_transport();
     }
 }
