@@ -63,6 +63,7 @@ victim::victim(input &in) {
     p.copy_bytes = 4096;
     p.write_bytes = 4096;
     p.window_bytes = 65536;
+    p.window_rdma = 16;
     const std::uint8_t how = in.byte();
     p.progress = 0 != (how & 1) ? "helper" : "none";
     static const char *const ways[] = {"auto", "read", "write", "copy"};

@@ -25,7 +25,6 @@ struct network::impl {
 namespace {
 
 constexpr std::size_t address_bytes = 24;
-constexpr std::uint32_t key_bytes = 9;
 
 // What an uninitialised or freed byte, or one too far, would be noticed at.
 void read_all(const void *data, std::size_t bytes) {
@@ -150,6 +149,11 @@ network::result network::read(void *connection, std::byte *local, const network_
     return begun(c, queued);
 }
 
+network::result network::flush(void *connection, network_completion *c, bool *queued) {
+    read_all(connection, 1);
+    return begun(c, queued);
+}
+
 bool network::connecting(const void *) const { return 3 == fuzz::the_system().answer(); }
 
 // The handle is memory: used after unpin(), it is noticed.
@@ -160,8 +164,8 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
     }
     MUST_HOLD(nullptr == out->handle);
     out->handle = *impl_->pinned.insert(new char).first;
-    out->key_bytes = key_bytes;
-    std::memset(out->key, 9, key_bytes);
+    out->key_bytes = fuzz::key_bytes;
+    std::memset(out->key, 9, fuzz::key_bytes);
     return true;
 }
 
@@ -177,7 +181,7 @@ void network::unpin(network_memory *m) {
 bool network::unpack(const std::byte *key, std::uint32_t bytes, network_key *out) {
     read_all(key, bytes);
     MUST_HOLD(!out->valid);
-    out->valid = key_bytes == bytes;
+    out->valid = fuzz::key_bytes == bytes;
     return out->valid;
 }
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t most_operations = 24;
 constexpr std::uint32_t created = 3, dynamic = 4; // windows
 constexpr std::uint64_t exposed = 512;             // bytes of each process
+constexpr std::uint64_t base_of(std::size_t rank) { return 0x100000 * (rank + 1); }
 
 // An operation's memory must outlive it: all of it is kept to the end.
 struct bench {
@@ -24,10 +25,11 @@ struct bench {
 
     explicit bench(input &in) : v(in) {
         rma &r = v.e.one_sided();
-        const bool shares = in.flag();
+        const std::uint8_t how = in.byte();
+        const bool shares = 0 != (how & 1);
         std::vector<rma_member> members(v.peers.size());
         for (std::size_t i = 0; i < members.size(); ++i) {
-            members[i] = {v.peers[i], 0x100000 * (i + 1), exposed, nullptr,
+            members[i] = {v.peers[i], base_of(i), exposed, nullptr,
                           shares && i < 2 ? &words[i] : nullptr};
         }
         members[0].base = reinterpret_cast<std::uint64_t>(memory.get());
@@ -38,7 +40,18 @@ struct bench {
         }
         windows[1] = r.create(dynamic, 0, members, true);
         r.attach(windows[1], reinterpret_cast<std::uint64_t>(attached.get()), exposed);
+        if (0 != (how & 2)) {
+            reach(r.peer(windows[0], static_cast<int>(v.peers.size()) - 1));
+        }
         v.e.leave();
+    }
+    // As after its answer: the network writes and reads the memory of this target.
+    void reach(rma_peer *p) {
+        const std::byte key[key_bytes]{};
+        p->reached = rma_peer::reach::known;
+        if (v.e.net().caps().registers) {
+            MUST_HOLD(v.e.net().unpack(key, key_bytes, &p->key));
+        }
     }
     ~bench() {
         for (const auto &s : syncs) {
@@ -79,7 +92,9 @@ void operation(bench &b, rma_peer *p, input &in) {
     i->type = in.flag() ? rma_type::i64 : rma_type::pair_f64;
     i->op = rma_type::i64 == i->type ? rma_operator::sum : rma_operator::maxloc;
     const bool combines = what::accumulate == i->kind || what::fetch == i->kind;
-    i->target_layout = some_layout(in, combines ? rma_type_bytes(i->type) : 8);
+    // One piece is what the network may write or read by itself.
+    i->target_layout = !combines && in.flag() ? rma_layout(8 * in.below(65))
+                                              : some_layout(in, combines ? rma_type_bytes(i->type) : 8);
     const std::uint64_t bytes = i->target_layout.bytes();
     const bool own = p->ep == b.v.peers[0];
     i->target = own && p->window->dynamic ? reinterpret_cast<std::uint64_t>(b.attached.get())
@@ -172,6 +187,14 @@ void message(bench &b, input &in) {
     }
     h.runs = 0 == in.below(16) ? static_cast<std::uint32_t>(in.number()) : static_cast<std::uint32_t>(runs.size());
     data = in.flag() && data < 4096 ? data : in.below(64);
+    if (wire::rma_kind::key == h.kind && in.flag()) { // as it should be
+        runs.clear();
+        h.flags = 0;
+        h.runs = 0;
+        h.at = base_of(b.v.peers.size() - 1);
+        h.more = exposed;
+        data = b.v.e.net().caps().registers ? key_bytes : 0;
+    }
     std::vector<std::byte> m(sizeof(h) + runs.size() * sizeof(rma_run) + data);
     std::memcpy(m.data(), &h, sizeof(h));
     if (!runs.empty()) {

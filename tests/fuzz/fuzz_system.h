@@ -17,6 +17,8 @@ struct network_completion;
 
 namespace smartint::fuzz {
 
+constexpr std::uint32_t key_bytes = 9; // of registered memory
+
 struct system_state {
     // Answers of the transport and of the kernel, one after the other and again from the front.
     // Of each: 0 and 1 as it should be, 2 not now, 3 refused, broken.

@@ -55,7 +55,7 @@ vpath %.cc $engine $daemon $here
 END
     echo -n "PARTS ="
     for file in "$engine"/common_smartint_*.cc "$daemon"/smartintd_*.cc; do
-        case $file in *_mca*.cc | *_network*.cc) continue ;; esac
+        case $file in *_mca*.cc | */common_smartint_network*.cc) continue ;; esac
         file=${file##*/}
         echo -n " ${file%.cc}.o"
     done
