@@ -22,6 +22,7 @@ struct bench {
     std::vector<std::unique_ptr<std::byte[]>> buffers;
     std::vector<std::unique_ptr<rma_sync>> syncs;
     rma_window *windows[2] = {};
+    rma_peer *reached = nullptr; // its memory, by the network
 
     explicit bench(input &in) : v(in) {
         rma &r = v.e.one_sided();
@@ -41,7 +42,8 @@ struct bench {
         windows[1] = r.create(dynamic, 0, members, true);
         r.attach(windows[1], reinterpret_cast<std::uint64_t>(attached.get()), exposed);
         if (0 != (how & 2)) {
-            reach(r.peer(windows[0], static_cast<int>(v.peers.size()) - 1));
+            reached = r.peer(windows[0], static_cast<int>(v.peers.size()) - 1);
+            reach(reached);
         }
         v.e.leave();
     }
@@ -120,6 +122,10 @@ void call(bench &b, input &in) {
     rma &r = b.v.e.one_sided();
     rma_window *w = b.windows[in.below(2)];
     rma_peer *p = r.peer(w, static_cast<int>(in.below(static_cast<unsigned>(b.v.peers.size()))));
+    if (nullptr != b.reached && in.flag()) {
+        w = b.windows[0];
+        p = b.reached;
+    }
     switch (in.below(12)) {
     case 0:
         r.lock(p, in.flag(), in.flag() ? b.sync() : nullptr);
