@@ -38,8 +38,16 @@ void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t byte
     static_cast<layout_convertor *>(op->user)->unpack(at, data, bytes);
 }
 
-int free_send(ompi_request_t **request) {
-    auto *r = reinterpret_cast<send_request *>(*request);
+// The engine has nothing of it any more, and nobody touches it: receive_done and send_done say last that it is complete.
+bool is_over(ompi_request_t *r) { return REQUEST_COMPLETED == __atomic_load_n(&r->req_complete, __ATOMIC_ACQUIRE); }
+
+template <class R> int free_request(ompi_request_t **request) {
+    auto *r = reinterpret_cast<R *>(*request);
+    *request = MPI_REQUEST_NULL;
+    if (is_over(&r->super)) {
+        give_back(r);
+        return OMPI_SUCCESS;
+    }
     engine &e = engine::instance();
     e.enter();
     if (r->active) {
@@ -48,23 +56,11 @@ int free_send(ompi_request_t **request) {
         give_back(r);
     }
     e.leave();
-    *request = MPI_REQUEST_NULL;
     return OMPI_SUCCESS;
 }
 
-int free_receive(ompi_request_t **request) {
-    auto *r = reinterpret_cast<receive_request *>(*request);
-    engine &e = engine::instance();
-    e.enter();
-    if (r->active) {
-        r->freed = true;
-    } else {
-        give_back(r);
-    }
-    e.leave();
-    *request = MPI_REQUEST_NULL;
-    return OMPI_SUCCESS;
-}
+int free_send(ompi_request_t **request) { return free_request<send_request>(request); }
+int free_receive(ompi_request_t **request) { return free_request<receive_request>(request); }
 
 // A send on its way is not called back: the standard lets a cancel fail.
 int cancel_send(ompi_request_t *, int) { return OMPI_SUCCESS; }
@@ -118,8 +114,14 @@ opal_free_list_t send_list;
 opal_free_list_t receive_list;
 bool lists_made = false;
 
+// Is the convertor in use, which has cache lines of its own?
+bool converts(const send_op &op) { return nullptr != op.gather; }
+bool converts(const recv_op &op) { return nullptr != op.scatter; }
+
 template <class R> void release(R *r, opal_free_list_t *list) {
-    r->convertor.release();
+    if (converts(r->op)) {
+        r->convertor.release();
+    }
     if (nullptr != r->datatype) {
         OMPI_DATATYPE_RELEASE(r->datatype);
     }
@@ -227,7 +229,9 @@ void receive_done(recv_op *op) {
     auto *r = request_of<receive_request>(op);
     r->active = false;
     r->super.req_status.MPI_ERROR = fill_status(*op, &r->super.req_status);
-    r->convertor.release();
+    if (converts(*op)) {
+        r->convertor.release();
+    }
     const bool freed = r->freed;
     // Once complete the request is the application's: nothing of it is touched after that.
     ompi_request_complete(&r->super, true);
@@ -239,7 +243,9 @@ void receive_done(recv_op *op) {
 void send_done(send_op *op) {
     auto *r = request_of<send_request>(op);
     r->active = false;
-    r->convertor.release();
+    if (converts(*op)) {
+        r->convertor.release();
+    }
     if (nullptr != r->bsend_buffer) {
         mca_pml_base_bsend_request_free(r->bsend_buffer);
         r->bsend_buffer = nullptr;

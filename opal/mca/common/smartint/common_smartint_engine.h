@@ -296,7 +296,9 @@ private:
         }
     }
     template <class O> void untrack(O *op) {
-        disarm_request(&op->board_index);
+        if (not_armed != op->board_index) {
+            disarm_request(&op->board_index);
+        }
         if (op->tracked) {
             op->tracked = false;
             --outstanding_;
@@ -358,7 +360,8 @@ private:
     void take_message(const std::byte *message, std::uint32_t bytes);
     void dispatch(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
     void refuse(); // count a message that can't be right
-    void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync);
+    void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool fits(const send_op &op, const wire::answer &a) const;
     void on_cts(const std::byte *data, std::uint32_t bytes);

@@ -147,7 +147,11 @@ unsigned engine::poll_ring() {
                 from =
                     add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
             }
-            dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
+            if (wire::eager == ring_word::type(word)) { // the most frequent, by far
+                on_eager(from, payload, ring_word::bytes(word));
+            } else {
+                dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
+            }
         }
         ring_.release();
     }

@@ -151,10 +151,10 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
                       std::uint32_t bytes) {
     switch (type) {
     case wire::eager:
-        on_eager(from, data, bytes, false);
+        on_eager(from, data, bytes);
         return;
     case wire::eager_sync:
-        on_eager(from, data, bytes, true);
+        on_eager_sync(from, data, bytes);
         return;
     case wire::rts:
         on_rts(from, data, bytes);
@@ -184,45 +184,48 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
     }
 }
 
-void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes, bool sync) {
-    match_key k{};
-    std::uint64_t sender = 0;
-    if (sync) {
-        wire::match_sync m{};
-        if (!take_header(data, bytes, &m)) {
-            refuse();
-            return;
-        }
-        k = {m.m.context, m.m.source, m.m.tag};
-        sender = m.sender;
-        if (nullptr == from && nullptr == (from = find_peer(m.name))) {
-            refuse(); // nobody to answer: a synchronous send comes from a known peer only
-            return;
-        }
-        if (route::self == from->way) {
-            refuse(); // what goes to ourselves takes no transport
-            return;
-        }
-    } else {
-        wire::match m{};
-        if (!take_header(data, bytes, &m)) {
-            refuse();
-            return;
-        }
-        k = {m.context, m.source, m.tag};
-        bytes_moved_ += nullptr == from ? bytes : 0; // by the network
+void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    wire::match m{};
+    if (!take_header(data, bytes, &m)) {
+        refuse();
+        return;
     }
+    bytes_moved_ += nullptr == from ? bytes : 0; // by the network
+    const match_key k{m.context, m.source, m.tag};
     recv_op *op = matcher_.arrive(k);
     if (nullptr == op) {
-        keep_unexpected(from, sync ? wire::eager_sync : wire::eager, k, bytes, sender, data, bytes);
+        keep_unexpected(from, wire::eager, k, bytes, 0, data, bytes);
         return;
     }
     op->got_source = k.source;
     op->got_tag = k.tag;
     deliver_eager(op, from, data, bytes);
-    if (sync) {
-        send_finish(from, false, sender, true, wire::outcome::ok);
+}
+
+void engine::on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    wire::match_sync m{};
+    if (!take_header(data, bytes, &m)) {
+        refuse();
+        return;
     }
+    if (nullptr == from && nullptr == (from = find_peer(m.name))) {
+        refuse(); // nobody to answer: a synchronous send comes from a known peer only
+        return;
+    }
+    if (route::self == from->way) {
+        refuse(); // what goes to ourselves takes no transport
+        return;
+    }
+    const match_key k{m.m.context, m.m.source, m.m.tag};
+    recv_op *op = matcher_.arrive(k);
+    if (nullptr == op) {
+        keep_unexpected(from, wire::eager_sync, k, bytes, m.sender, data, bytes);
+        return;
+    }
+    op->got_source = k.source;
+    op->got_tag = k.tag;
+    deliver_eager(op, from, data, bytes);
+    send_finish(from, false, m.sender, true, wire::outcome::ok);
 }
 
 void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data,

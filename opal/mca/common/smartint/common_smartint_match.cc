@@ -13,26 +13,6 @@ constexpr std::size_t first_buckets = 256;
 constexpr std::uint32_t pooled_bytes = 512;
 constexpr unsigned pool_limit = 256;
 
-void init_head(list_hook &h) { h.prev = h.next = &h; }
-bool is_empty(const list_hook &h) { return h.next == &h; }
-
-void append(list_hook &head, list_hook &n) {
-    n.prev = head.prev;
-    n.next = &head;
-    head.prev->next = &n;
-    head.prev = &n;
-}
-
-void unlink(list_hook &n) {
-    n.prev->next = n.next;
-    n.next->prev = n.prev;
-    n.next = n.prev = nullptr;
-}
-
-recv_op *receive_of(list_hook *h) {
-    return reinterpret_cast<recv_op *>(reinterpret_cast<std::byte *>(h) - offsetof(recv_op, hook));
-}
-
 unexpected *message_of(list_hook *h) {
     return reinterpret_cast<unexpected::linked *>(h)->self;
 }
@@ -54,7 +34,7 @@ matcher::matcher() {
 matcher::~matcher() {
     for (match_queue *q : unexpected_.buckets) {
         for (; nullptr != q; q = q->next) {
-            while (!is_empty(q->head)) {
+            while (!q->head.empty()) {
                 unexpected *u = message_of(q->head.next);
                 take(u);
                 std::free(u);
@@ -109,7 +89,7 @@ match_queue *matcher::obtain(table &t, const match_key &k) {
     match_queue *q = t.free_list;
     t.free_list = q->next;
     q->key = k;
-    init_head(q->head);
+    q->head.make_head();
     match_queue *&bucket = t.buckets[hash(k) & (t.buckets.size() - 1)];
     q->next = bucket;
     bucket = q;
@@ -125,7 +105,7 @@ void matcher::sweep(table &t) {
         while (nullptr != bucket) {
             match_queue *q = bucket;
             bucket = q->next;
-            if (is_empty(q->head)) {
+            if (q->head.empty()) {
                 q->next = t.free_list;
                 t.free_list = q;
                 --t.queues;
@@ -148,23 +128,21 @@ match_key matcher::wild_key(const match_key &k, unsigned kind) {
     return {k.context, 0 != (kind & 1) ? any_source : k.source, 0 != (kind & 2) ? any_tag : k.tag};
 }
 
-void matcher::post(recv_op *r) {
-    match_queue *q = obtain(posted_, {r->context, r->source, r->tag});
-    r->queue = q;
-    r->order = ++order_;
-    append(q->head, r->hook);
-    ++posted_count_;
-    ++wild_posted_[kind_of(r->source, r->tag)];
+// by: 1 or -1
+void matcher::count_wild(const recv_op *r, int by) {
+    const auto n = static_cast<std::uint64_t>(by);
+    wilds_ += n;
+    wild_posted_[kind_of(r->source, r->tag)] += n;
 }
 
 bool matcher::cancel(recv_op *r) {
     if (nullptr == r->queue) {
         return false;
     }
-    unlink(r->hook);
-    r->queue = nullptr;
-    --posted_count_;
-    --wild_posted_[kind_of(r->source, r->tag)];
+    take_out(r);
+    if (any_source == r->source || any_tag == r->tag) {
+        count_wild(r, -1);
+    }
     return true;
 }
 
@@ -181,20 +159,20 @@ recv_op *matcher::posted_from(const endpoint *peer) const {
     return nullptr;
 }
 
-recv_op *matcher::arrive(const match_key &k) {
+recv_op *matcher::arrive_among(const match_key &k) {
     recv_op *best = nullptr;
     for (unsigned kind = 0; kind < 4; ++kind) {
-        if (0 == wild_posted_[kind]) {
+        if (0 != kind && 0 == wild_posted_[kind]) {
             continue;
         }
         if (0 != (kind & 2) && k.tag < 0) {
             continue; // negative tags are the library's own: no wildcard gets them
         }
         match_queue *q = lookup(posted_, wild_key(k, kind));
-        if (nullptr == q || is_empty(q->head)) {
+        if (nullptr == q || q->head.empty()) {
             continue;
         }
-        recv_op *r = receive_of(q->head.next);
+        recv_op *r = front(q);
         if (nullptr == best || r->order < best->order) {
             best = r;
         }
@@ -237,7 +215,7 @@ void matcher::keep(unexpected *u) {
     for (unsigned kind = 0; kind < 4; ++kind) {
         if (indexed_[kind] && (0 == (kind & 2) || u->key.tag >= 0)) {
             u->link[kind].self = u;
-            append(obtain(unexpected_, wild_key(u->key, kind))->head, u->link[kind].hook);
+            obtain(unexpected_, wild_key(u->key, kind))->head.append(u->link[kind].hook);
         }
     }
     u->order = ++order_;
@@ -263,7 +241,7 @@ void matcher::index_kind(unsigned kind) {
     for (unexpected *u : all) {
         if (0 == (kind & 2) || u->key.tag >= 0) {
             u->link[kind].self = u;
-            append(obtain(unexpected_, wild_key(u->key, kind))->head, u->link[kind].hook);
+            obtain(unexpected_, wild_key(u->key, kind))->head.append(u->link[kind].hook);
         }
     }
 }
@@ -274,13 +252,13 @@ unexpected *matcher::find_among(std::uint32_t context, std::int32_t source, std:
         index_kind(kind);
     }
     match_queue *q = lookup(unexpected_, {context, source, tag});
-    return nullptr == q || is_empty(q->head) ? nullptr : message_of(q->head.next);
+    return nullptr == q || q->head.empty() ? nullptr : message_of(q->head.next);
 }
 
 void matcher::take(unexpected *u) {
     for (auto &l : u->link) {
         if (nullptr != l.hook.next) {
-            unlink(l.hook);
+            l.hook.unlink();
         }
     }
     --unexpected_count_;

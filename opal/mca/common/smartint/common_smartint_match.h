@@ -11,6 +11,7 @@
 // needed here. Not thread-safe: the gate protects it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -60,13 +61,38 @@ public:
     matcher(const matcher &) = delete;
     matcher &operator=(const matcher &) = delete;
 
-    void post(recv_op *r);
+    void post(recv_op *r) {
+        const match_key k{r->context, r->source, r->tag};
+        match_queue *q = posted_.recent;
+        if (nullptr == q || !(q->key == k)) {
+            q = obtain(posted_, k);
+        }
+        r->queue = q;
+        r->order = ++order_;
+        q->head.append(r->hook);
+        ++posted_count_;
+        if (any_source == r->source || any_tag == r->tag) {
+            count_wild(r, 1);
+        }
+    }
     // Take a posted receive out; false if it is not posted (any more).
     bool cancel(recv_op *r);
     // Any posted receive that names this peer, left in place; nullptr: none. Walks them all.
     recv_op *posted_from(const endpoint *peer) const;
     // The receive a message with this key belongs to, taken out; nullptr: unexpected.
-    recv_op *arrive(const match_key &k);
+    recv_op *arrive(const match_key &k) {
+        // Messages of one key in a row, and no wildcard: no more than the queue found last.
+        match_queue *q = posted_.recent;
+        if (0 != wilds_ || nullptr == q || !(q->key == k)) {
+            return arrive_among(k);
+        }
+        if (q->head.empty()) {
+            return nullptr;
+        }
+        recv_op *r = front(q);
+        take_out(r);
+        return r;
+    }
 
     // Storage for an unexpected message with `bytes` behind it; nullptr: out of memory.
     unexpected *allocate(std::uint32_t bytes);
@@ -91,6 +117,17 @@ private:
         match_queue *free_list = nullptr;
         std::vector<std::unique_ptr<match_queue[]>> blocks;
     };
+    static recv_op *front(match_queue *q) { return receive_of(q->head.next); }
+    static recv_op *receive_of(list_hook *h) {
+        return reinterpret_cast<recv_op *>(reinterpret_cast<std::byte *>(h) - offsetof(recv_op, hook));
+    }
+    void take_out(recv_op *r) {
+        r->hook.unlink();
+        r->queue = nullptr;
+        --posted_count_;
+    }
+    void count_wild(const recv_op *r, int by);
+    recv_op *arrive_among(const match_key &k);
     static std::uint64_t hash(const match_key &k);
     static match_queue *lookup(table &t, const match_key &k);
     static match_queue *search(table &t, const match_key &k);
@@ -105,7 +142,8 @@ private:
     std::uint64_t order_ = 0;
     std::uint64_t posted_count_ = 0;
     std::uint64_t unexpected_count_ = 0;
-    std::uint64_t wild_posted_[4] = {}; // receives posted by kind: any source 1, any tag 2
+    std::uint64_t wilds_ = 0;           // of them, with a wildcard
+    std::uint64_t wild_posted_[4] = {}; // by kind: any source 1, any tag 2
     bool indexed_[4] = {true, false, false, false};
     unexpected *pool_ = nullptr; // small ones, reused
     unsigned pool_size_ = 0;

@@ -89,9 +89,24 @@ private:
     std::atomic<op_state> word_{op_state::idle};
 };
 
+// A place in a circular list, or its head.
 struct list_hook {
     list_hook *prev = nullptr;
     list_hook *next = nullptr;
+
+    void make_head() { prev = next = this; }
+    bool empty() const { return next == this; }
+    void append(list_hook &n) {
+        n.prev = prev;
+        n.next = this;
+        prev->next = &n;
+        prev = &n;
+    }
+    void unlink() {
+        prev->next = next;
+        next->prev = prev;
+        prev = next = nullptr;
+    }
 };
 
 struct recv_op {
@@ -119,6 +134,7 @@ struct recv_op {
     bool failed = false;    // the peer is lost
     bool tracked = false;   // counted as outstanding by the engine
     bool in_flight = false; // counted as needing the transport drained
+    bool streamed = false;  // through the ring, as both waited: in the count of its sender
     std::uint32_t expected = 0; // bytes that the engine counts as expected
     int board_index = not_armed;
     endpoint *peer = nullptr; // the sender, once known; before that a guess or nullptr
@@ -133,7 +149,6 @@ struct recv_op {
     std::uint32_t unpacking = 0; // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
     bool reading = false;      // a network read is not completed; `completion` is in use
-    bool streamed = false;     // through the ring, as both waited: in the count of its sender
     std::uint64_t reading_bytes = 0;
     network_memory memory;     // registered, for a read or write by the network
     network_key key;           // of the sender's memory
