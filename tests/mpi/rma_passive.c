@@ -194,6 +194,77 @@ static void late_lock(void)
     MPI(MPI_Win_free(&tell_win));
 }
 
+// The same with a lock that a third process holds: it goes from holder to waiter while the target computes, and so does
+// the waiter, whose put follows.
+static void lock_of_a_third(void)
+{
+    test_note = "a lock handed from one origin to another, which computes, as the target does";
+    if (n_ranks < 3) {
+        return;
+    }
+    make_tell();
+    for (int round = 1; round <= ROUNDS; ++round) {
+        clear();
+        int64_t value = 10 * round + my_rank;
+        if (1 == my_rank) {
+            MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+            MPI(MPI_Put(&value, 1, MPI_INT64_T, 0, 11, 1, MPI_INT64_T, win));
+            MPI(MPI_Win_flush(0, win));
+        }
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+        if (0 == my_rank) {
+            compute_until(12, 10 * round + 2);
+            CHECK(10 * round + 1 == memory[11], "the waiter's put is here, the holder's before it is not: %" PRId64, memory[11]);
+            tell(2, round);
+        } else if (1 == my_rank) {
+            compute_until_told(round);
+            MPI(MPI_Win_unlock(0, win));
+        } else if (2 == my_rank) {
+            MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+            MPI(MPI_Put(&value, 1, MPI_INT64_T, 0, 12, 1, MPI_INT64_T, win));
+            tell(1, round);
+            compute_until_told(round);
+            MPI(MPI_Win_unlock(0, win));
+        }
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    MPI(MPI_Win_free(&tell_win));
+}
+
+// What is asked for comes while the origin computes, as the target does: the lock, and then a get of more than transports
+// hold for it. (A few bytes lie there until the origin's next call.)
+static void answers(void)
+{
+    test_note = "a get that is answered while its origin computes";
+    enum { CELLS = LARGE / 8 };
+    volatile int64_t *got = calloc(CELLS, sizeof(*got));
+    for (int round = 1; round <= ROUNDS; ++round) {
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+        for (int i = 0; 0 == my_rank && i < CELLS; ++i) {
+            memory[i] = 1000000 * round + i;
+        }
+        memory[CELLS] = 0;
+        memset((void *) got, 0, LARGE);
+        MPI(MPI_Barrier(MPI_COMM_WORLD));
+        if (0 == my_rank) {
+            compute_until(CELLS, n_ranks - 1); // all have seen theirs
+        } else {
+            const int64_t one = 1;
+            MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+            MPI(MPI_Get((void *) got, CELLS, MPI_INT64_T, 0, 0, CELLS, MPI_INT64_T, win));
+            for (int i = 0; i < CELLS; ++i) {
+                while (1000000 * round + i != got[i]) {
+                }
+            }
+            MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, CELLS, 1, MPI_INT64_T, MPI_SUM, win));
+            MPI(MPI_Win_unlock(0, win));
+        }
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    memory[CELLS] = 0;
+    free((void *) got);
+}
+
 // More than a transport holds: large accumulates, strided gets and many small ones at once.
 static void much(void)
 {
@@ -240,7 +311,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } parts[] = {{"accumulate", accumulate}, {"exclusive", exclusive}, {"late_post", late_post},
-                 {"late_fence", late_fence}, {"late_lock", late_lock}, {"much", much}};
+                 {"late_fence", late_fence}, {"late_lock", late_lock}, {"lock_of_a_third", lock_of_a_third},
+                 {"answers", answers}, {"much", much}};
 
     begin(&argc, &argv, 2);
     for (int kind = 0; kind < 2; ++kind) {

@@ -175,15 +175,18 @@ static void run_epoch(int number, Op *ops)
             origins[no++] = r;
         }
     }
+    // Nothing is between a fence that ends an epoch and the one that begins the next, and all say so, or nobody.
+    const int before = rng_below(&rng, 2) ? MPI_MODE_NOPRECEDE : 0;
+    const int behind = rng_below(&rng, 2) ? MPI_MODE_NOSUCCEED : 0;
     const Rng shared = rng;    // what follows may differ between the ranks
     rng = rng_make(mix64(rng.state + (uint64_t) my_rank));
     compute();
     if (FENCE == kind) {
-        MPI(MPI_Win_fence(rng_below(&rng, 1) ? MPI_MODE_NOPRECEDE : 0, win));
+        MPI(MPI_Win_fence(before, win));
     } else if (PSCW == kind) {
         MPI_Group_incl(world, nt, targets, &to);
         MPI_Group_incl(world, no, origins, &from);
-        MPI(MPI_Win_post(from, 0, win));
+        MPI(MPI_Win_post(from, rng_below(&rng, 2) ? MPI_MODE_NOSTORE : 0, win));
         compute();
         MPI(MPI_Win_start(to, 0, win));
     } else if (LOCK_ALL == kind) {
@@ -221,7 +224,7 @@ static void run_epoch(int number, Op *ops)
         }
     }
     if (FENCE == kind) {
-        MPI(MPI_Win_fence(0, win));
+        MPI(MPI_Win_fence(behind | (rng_below(&rng, 2) ? MPI_MODE_NOSTORE : 0), win));
     } else if (PSCW == kind) {
         MPI(MPI_Win_complete(win));
         compute();

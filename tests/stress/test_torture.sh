@@ -25,6 +25,19 @@ torture() {
     verdict
 }
 
+# large NAME FIRST-ROUND ROUNDS MPIRUN-ARGS...: rounds of seed 1 that are known to have a message of more than 32 MiB
+large() {
+    local name=$1 first=$2 rounds=$3 bytes
+    shift 3
+    [[ large-$name =~ $only ]] || return 0
+    run_job "large-$name-np2-$first" 180 -np 2 "$@" "$TORTURE" --seed 1 --first "$first" --rounds "$rounds"
+    expect_ok
+    expect_silence
+    bytes=$(sed -n 's/.*the largest message has \([0-9]*\) bytes/\1/p' "$LOG")
+    [ "${bytes:-0}" -gt 33554432 ] || complain "the largest message has ${bytes:-no} bytes"
+    verdict
+}
+
 # held_up NAME WHO PERCENT MICROSECONDS RANKS THREADS MPIRUN-ARGS...
 held_up() {
     local name=$1 how=$2:$3:$4:$seed np=$5 threads=$6
@@ -70,6 +83,12 @@ for ((i = 0; i < ${SMARTINT_STRESS_TIMES:-1}; i++)); do
         held_up held-up-application application 1 1000 2 1 "${ARM[@]}"
         held_up held-up-all all 2 1000 2 1 "${ARM[@]}" --mca smartint_copy_bytes 16384
     fi
+    large ring 38 2 "${S[@]}"
+    large armed 83 1 "${ARM[@]}"
+    large network 41 1 "${NET[@]}"
+    large copy 63 1 "${ARM[@]}" --mca smartint_rendezvous copy
+    torture interrupt 3 1 "${NET[@]}" --mca smartint_progress interrupt
+    torture interrupt 2 2 "${NET[@]}" --mca smartint_progress interrupt
     # what is demanded here is not of our making: other libraries pass as well
     lenient=--lenient
     torture ob1 3 1 --mca pml ob1

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# torture on two to four emulated nodes of one and two ranks. SMARTINT_STRESS_SECONDS (2) and SMARTINT_SEED (1) as in
+# torture on two to four emulated nodes of one and two ranks; random epochs of windows (rma_random) while helpers, or all,
+# are held up. SMARTINT_STRESS_SECONDS (2) and SMARTINT_SEED (1) as in
 # test_torture.sh.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
 S=(--mca pml smartint)
 seconds=${SMARTINT_STRESS_SECONDS:-2}
+program rma_random
 torture_program
+WATCHED+=(rma_random)
 
 torture() {      # torture NAME RANKS-PER-NODE THREADS MPIRUN-ARGS...
     local name=$1 threads=$3
@@ -18,6 +21,16 @@ torture() {      # torture NAME RANKS-PER-NODE THREADS MPIRUN-ARGS...
     shift 3
     run_job "$nodes-$name-ppn$PPN-threads$threads-$FIRST_SEED" $((120 + seconds * 3)) -np $((nodes * PPN)) "$@" "$TORTURE" \
         --seed "$FIRST_SEED" --time "$seconds" --threads "$threads" --messages $((120 / threads))
+    expect_ok
+    expect_silence
+    verdict
+}
+
+windows() {      # windows NAME WHO:PERCENT:MICROSECONDS RANKS-PER-NODE
+    PPN=$3
+    set_launcher
+    run_job "$nodes-windows-$1-held-up-ppn$PPN-$FIRST_SEED" 120 -np $((nodes * PPN)) "${S[@]}" --mca osc smartint -x "LD_PRELOAD=$DELAYS" \
+        -x "SMARTINT_TEST_DELAY=$2:$FIRST_SEED" "$PROGRAM" "$FIRST_SEED" 60 create busy
     expect_ok
     expect_silence
     verdict
@@ -36,6 +49,8 @@ for nodes in 2 3 4; do
             torture helper-held-up 1 1 "${S[@]}" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=helper:30:3000:$FIRST_SEED"
             torture thread-held-up 2 1 "${S[@]}" --mca smartint_network_eager_limit 0 -x "LD_PRELOAD=$DELAYS" \
                 -x "SMARTINT_TEST_DELAY=thread:20:2000:$FIRST_SEED"
+            windows helper helper:30:3000 2
+            windows all all:2:1000 1
         fi
         "$NSC" rate 200mbit
         torture slow 1 1 "${S[@]}"

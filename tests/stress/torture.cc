@@ -33,6 +33,7 @@ namespace torture {
 options opt;
 int my_rank = -1;
 int n_ranks = 0;
+std::atomic<std::size_t> largest = 0;
 
 namespace {
 
@@ -283,7 +284,8 @@ int main(int argc, char **argv)
         for (const std::uint64_t n : done) {
             rounds += n;
         }
-        std::printf("# %llu rounds\nok\n", static_cast<unsigned long long>(rounds));
+        std::printf("# %llu rounds, the largest message has %zu bytes\nok\n", static_cast<unsigned long long>(rounds),
+                    largest.load());
         std::fflush(stdout);
     }
     MPI_Finalize();

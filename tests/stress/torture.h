@@ -8,6 +8,7 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -38,6 +39,7 @@ struct options {
 extern options opt;
 extern int my_rank;
 extern int n_ranks;
+extern std::atomic<std::size_t> largest; // bytes, of the messages planned so far
 
 // ---- random numbers
 // ----------------------------------------------------------------------------------

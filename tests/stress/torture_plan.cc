@@ -163,6 +163,7 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
     const int hot = r.one_in(4) ? static_cast<int>(r.below(ranks)) : -1; // somebody gets most of it
     unsigned buffered = 0;
     std::size_t budget = opt.budget;
+    bool exceeded = false; // one message of a round may be larger than its budget
     for (unsigned i = 0; i < count; ++i) {
         place p;
         if (r.one_in(12)) {
@@ -221,7 +222,9 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
         }
         const bool is_wild = kind::exact != m.how && kind::shuffled != m.how;
         m.size = small ? r.below(2000) : draw_size(&r, is_wild);
-        if (m.size > budget) {
+        if (m.size > opt.budget && !exceeded) {
+            exceeded = true;
+        } else if (m.size > budget) {
             m.size = r.below(10000);
         }
         // A wildcard's receive has room for the largest that may come.
@@ -229,6 +232,8 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
             m.size = std::min<std::size_t>(m.size, 300000);
         }
         budget -= std::min(budget, m.size);
+        for (std::size_t so_far = largest; so_far < m.size && !largest.compare_exchange_weak(so_far, m.size);) {
+        }
         m.key = r.next();
         if (!is_wild && r.one_in(6)) {
             m.typed = true;

@@ -8,6 +8,10 @@
 namespace smartint::osc {
 namespace {
 
+// What MPI's own calls check before they come to a component.
+bool asserts(int given, int known) { return 0 == (given & ~known); }
+bool locks(MPI_Win win) { return 0 == (win->w_flags & OMPI_WIN_NO_LOCKS); }
+
 template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
     if (ompi_win_invalid(win)) {
         return MPI_ERR_WIN;
@@ -50,13 +54,18 @@ int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, F begin) {
 }
 
 int ifence(int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
-                       [&](module &m, rma_sync *s) { return begin_fence(m, assert, s, true); });
+    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+        constexpr int known = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+        return asserts(assert, known) ? begin_fence(m, assert, s, true) : MPI_ERR_ASSERT;
+    });
 }
 
 int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
-                       [&](module &m, rma_sync *) { return begin_start(m, group, assert); });
+    return nonblocking(win, request, [&](module &m, rma_sync *) {
+        return MPI_GROUP_NULL == group               ? MPI_ERR_GROUP
+               : !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
+                                                     : begin_start(m, group, assert);
+    });
 }
 
 int icomplete(MPI_Win win, MPI_Request *request) {
@@ -65,8 +74,12 @@ int icomplete(MPI_Win win, MPI_Request *request) {
 }
 
 int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
-                       [&](module &m, rma_sync *) { return begin_post(m, group, assert, true); });
+    return nonblocking(win, request, [&](module &m, rma_sync *) {
+        constexpr int known = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
+        return MPI_GROUP_NULL == group   ? MPI_ERR_GROUP
+               : !asserts(assert, known) ? MPI_ERR_ASSERT
+                                         : begin_post(m, group, assert, true);
+    });
 }
 
 int iwait(MPI_Win win, MPI_Request *request) {
@@ -75,7 +88,10 @@ int iwait(MPI_Win win, MPI_Request *request) {
 
 int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
     return nonblocking_towards(target, win, request, [&](module &m, rma_sync *s) {
-        return begin_lock(m, type, target, assert, s, true);
+        return MPI_LOCK_SHARED != type && MPI_LOCK_EXCLUSIVE != type ? MPI_ERR_LOCKTYPE
+               : !asserts(assert, MPI_MODE_NOCHECK)                  ? MPI_ERR_ASSERT
+               : !locks(win)                                         ? MPI_ERR_RMA_SYNC
+                                                     : begin_lock(m, type, target, assert, s, true);
     });
 }
 
@@ -85,8 +101,11 @@ int iunlock(int target, MPI_Win win, MPI_Request *request) {
 }
 
 int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
-                       [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
+    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+        return !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
+               : !locks(win)                      ? MPI_ERR_RMA_SYNC
+                                                  : begin_lock_all(m, assert, s);
+    });
 }
 
 int iunlock_all(MPI_Win win, MPI_Request *request) {

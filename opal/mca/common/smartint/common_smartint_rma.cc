@@ -315,7 +315,7 @@ unsigned rma::lost(endpoint *ep) {
         if (nullptr == p) {
             continue;
         }
-        std::deque<rma_item *> all(p->acks.begin(), p->acks.end());
+        std::vector<rma_item *> all(p->acks.begin(), p->acks.end());
         if (nullptr != p->asked) {
             all.push_back(p->asked);
             p->asked = nullptr;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <deque>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -130,7 +131,8 @@ struct rma_reply {
 
 enum class rma_hold : std::uint8_t { none, shared, exclusive };
 
-// One process of a window, as this one deals with it; made when there is something to deal with.
+// One process of a window, as this one deals with it; made when there is something to deal with, and kept as long as
+// the window. An empty list takes no memory of its own, as an empty deque does.
 struct rma_peer {
     rma_window *window = nullptr;
     int rank = 0;
@@ -165,8 +167,8 @@ struct rma_peer {
     std::uint64_t gets_done = 0;
     std::uint64_t fetching = 0; // bytes of fetches asked for and not here
     std::uint64_t getting = 0;  // and of gets
-    std::deque<rma_item *> acks; // flush and unlock items whose ack is to come
-    std::deque<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
+    std::list<rma_item *> acks; // flush and unlock items whose ack is to come
+    std::list<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
     int armed = not_armed; // request on the board for what the head waits for
 
     // as origin, where the network reaches the target's memory
@@ -180,7 +182,7 @@ struct rma_peer {
     std::vector<rma_item *> ending; // of a lost peer, once the transport is done with the memory of all
 
     // as target
-    std::deque<rma_reply> replies;
+    std::list<rma_reply> replies;
     std::uint64_t fetched = 0;  // bytes of fetches that are kept in replies
     std::uint64_t incoming = 0; // bytes announced of an operation that is arriving
     rma_hold holds = rma_hold::none;
@@ -188,7 +190,7 @@ struct rma_peer {
     bool exposed = false;        // the exposure at the front waits for its complete
     bool wants_wake = false;     // its post said so
     bool lock_pending = false;   // it has asked and not got it: its next messages are kept
-    std::deque<std::vector<std::byte>> kept;
+    std::list<std::vector<std::byte>> kept;
     std::uint32_t kept_bytes = 0;
 
     bool listed = false;  // in the list of peers with something to do
@@ -196,6 +198,8 @@ struct rma_peer {
     flight flying = flight::none; // counted by the engine as under way
     std::uint64_t due = 0;        // bytes that are known to come, of a brisk one; in the engine's sum
 };
+
+static_assert(sizeof(rma_peer) <= 512); // onesided.md: half a KiB for each
 
 struct rma_region {
     std::uint64_t base = 0;
