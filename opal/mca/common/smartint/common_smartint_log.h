@@ -23,6 +23,7 @@ enum class topic : std::uint8_t {
     no_wake,          // detail: why
     no_module,        // value: device, detail: why
     no_direct_copy,   // detail: why
+    not_registered,   // value: bytes, detail: why
     broken_ring,      // detail: what
     bad_parameter,    // value: name = value, detail: remedy
     lost_peer,        // value: peer, detail: why

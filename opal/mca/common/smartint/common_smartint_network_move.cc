@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Messages, reads and writes, and the memory they touch.
+#include <cerrno>
 #include <cstring>
+#include <string>
 
+#include "common_smartint_log.h"
 #include "common_smartint_network_impl.h"
 
 namespace smartint {
@@ -83,8 +86,13 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
     }
     // The memory domain keeps registrations for the next time, and forgets what is unmapped.
     uct_mem_h handle = nullptr;
+    errno = 0;
     if (UCS_OK != uct_md_mem_reg(n.md, const_cast<void *>(address), bytes,
                                  UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle)) {
+        // The limit is the administrator's, and worth a word; that memory can't be written, or is a file's, is the program's.
+        if (ENOMEM == errno || EAGAIN == errno || EPERM == errno) {
+            tell(topic::not_registered, std::to_string(bytes).c_str(), std::strerror(errno));
+        }
         return false;
     }
     if (UCS_OK != uct_md_mkey_pack(n.md, handle, out->key)) {
