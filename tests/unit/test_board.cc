@@ -68,6 +68,23 @@ TEST(keys, kinds_never_match_each_other) {
     EXPECT_TRUE(matches(make_cts_key(5), {{0, 0}, {0, 0}})) << "the catch-all";
 }
 
+TEST(keys, a_pattern_of_two_matches_both_and_what_they_have_in_common) {
+    using what = rma_epoch_kind;
+    const auto of = [](what kind, std::uint32_t window, std::uint64_t peer) { return exact_pattern(make_rma_key(kind, window, peer)); };
+    const key_pattern one = either(of(what::grant, 7, 0b0100), of(what::grant, 7, 0b0111));
+    EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0100), one));
+    EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0111), one));
+    EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0110), one));
+    EXPECT_FALSE(matches(make_rma_key(what::grant, 7, 0b1100), one));
+    EXPECT_FALSE(matches(make_rma_key(what::ack, 7, 0b0100), one));
+    EXPECT_FALSE(matches(make_rma_key(what::grant, 8, 0b0100), one));
+    EXPECT_FALSE(matches(make_rts_key(7, 0, 4), one));
+    const key_pattern more = either(one, rts_pattern(3, 0, 9, true, true));
+    EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0111), more));
+    EXPECT_TRUE(matches(make_rts_key(3, 12, 1), more));
+    EXPECT_TRUE(matches(make_rts_key(3, 0, 0), either(rts_pattern(3, 0, 9, true, true), rts_pattern(3, 0, 0, false, false))));
+}
+
 TEST_F(board, arm_then_post_matches_once) {
     const int i = arm(rts_pattern(1, 2, 3, false, false), false);
     EXPECT_FALSE(owner.any_matched());

@@ -277,6 +277,39 @@ TEST_F(computing, more_receives_than_the_table_holds_are_all_served) {
     EXPECT_EQ(0U, armed(n.b));
 }
 
+TEST_F(computing, a_full_table_wakes_for_what_is_in_it_only) {
+    node_pair n(parameters());
+    n.start_threads();
+    settle(n);
+    constexpr std::size_t many = 100;
+    constexpr std::uint64_t bytes = 20000;
+    std::deque<test_recv> r(many);
+    for (std::size_t i = 0; i < many; ++i) {
+        r[i].aim(bytes, ctx, 0, static_cast<std::int32_t>(i));
+        n.receive(n.b, r[i]);
+    }
+    settle(n);
+    const std::uint64_t before = count(n.a, stat::wakes_sent);
+    test_send other, wanted;
+    other.aim(n.to_b, bytes, 1, ctx + 1, 0, 5); // of another communicator
+    n.send(n.a, other);
+    EXPECT_EQ(before, count(n.a, stat::wakes_sent));
+    wanted.aim(n.to_b, bytes, 2, ctx, 0, many - 1);
+    n.send(n.a, wanted);
+    EXPECT_EQ(before + 1, count(n.a, stat::wakes_sent));
+    wait_until("it is read while b computes", [&] { return 1 == count(n.b, stat::reads_thread); });
+    test_recv late;
+    late.aim(bytes, ctx + 1, 0, 5);
+    n.receive(n.b, late);
+    n.drive("both", [&] { return 1 == late.delivered && 1 == r[many - 1].delivered && 1 == other.delivered && 1 == wanted.delivered; });
+    n.b.enter();
+    for (test_recv &left : r) {
+        n.b.cancel_receive(&left);
+    }
+    n.b.leave();
+    EXPECT_EQ(0U, armed(n.b));
+}
+
 // RTS and CTS notices of one process, apart by bit 31 of the source: those handled must stay dead.
 //
 // Each wake here has one cause, so that nothing is left to chance: the receiver is in its engine

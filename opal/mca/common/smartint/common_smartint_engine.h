@@ -509,6 +509,7 @@ private:
     bool refused_ = false; // the transport has something that nobody has looked at since it said so
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
+    key_pattern caught_{};      // what it matches, if it is armed: all of them, and as little else as a mask can say
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters

@@ -33,9 +33,13 @@ void engine::arm_request(const key_pattern &p, int *index) {
         stats_.add(stat::requests_overflow);
         *index = armed_by_catch_all;
         ++overflowed_;
-        if (catch_all_ < 0) {
-            catch_all_ = board_.arm({{0, 0}, {0, 0}}, &matched);
+        // Of many targets of one window it catches what comes for that window, and wakes for nothing else. Armed anew
+        // for each, as one for this may have come already.
+        caught_ = catch_all_ < 0 ? p : either(caught_, p);
+        if (catch_all_ >= 0) {
+            board_.disarm(catch_all_);
         }
+        catch_all_ = board_.arm(caught_, &matched);
     }
     if (matched) {
         stats_.add(stat::requests_matched);

@@ -69,6 +69,12 @@ constexpr key_pattern rts_pattern(std::uint32_t context, std::int32_t source, st
 
 constexpr key_pattern exact_pattern(key k) { return {k, {~0ULL, ~0ULL}}; }
 
+// What both match, and no more than a mask can say: the bits in which they agree.
+constexpr key_pattern either(const key_pattern &a, const key_pattern &b) {
+    const key mask{a.mask.hi & b.mask.hi & ~(a.value.hi ^ b.value.hi), a.mask.lo & b.mask.lo & ~(a.value.lo ^ b.value.lo)};
+    return {{a.value.hi & mask.hi, a.value.lo & mask.lo}, mask};
+}
+
 constexpr bool matches(const key &notice, const key_pattern &request) {
     return (notice.hi & request.mask.hi) == request.value.hi &&
            (notice.lo & request.mask.lo) == request.value.lo;
