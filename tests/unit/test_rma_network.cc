@@ -4,15 +4,21 @@
 // SMARTINT_TEST_TRANSPORT and SMARTINT_TEST_DEVICE name something better, as in the virtual machine with verbs.
 #include <gtest/gtest.h>
 
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "common_smartint_log.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -320,6 +326,75 @@ TEST(windows_by_network, what_lies_outside_is_refused_by_its_target) {
     }
     EXPECT_EQ(0U, t.by_network());
     EXPECT_LE(3U, count(t.n.b, stat::rma_refused)); // each of its messages
+}
+
+// Not even root may pin more memory than the limit says. To be made before a device is opened: verbs take no calls from
+// other credentials than those it was opened with.
+class no_privilege {
+public:
+    no_privilege() {
+        EXPECT_EQ(0, syscall(SYS_capget, &head_, caps_));
+        __user_cap_data_struct fewer[2] = {caps_[0], caps_[1]};
+        fewer[0].effective &= ~(1U << CAP_IPC_LOCK);
+        EXPECT_EQ(0, syscall(SYS_capset, &head_, fewer));
+    }
+    ~no_privilege() { EXPECT_EQ(0, syscall(SYS_capset, &head_, caps_)); }
+
+private:
+    __user_cap_header_struct head_{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct caps_[2]{};
+};
+
+class no_more_memory {
+public:
+    no_more_memory() {
+        EXPECT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &limit_));
+        const rlimit little{65536, limit_.rlim_max};
+        EXPECT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &little));
+    }
+    ~no_more_memory() { EXPECT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &limit_)); }
+
+private:
+    rlimit limit_{};
+};
+
+std::vector<std::string> told;
+
+TEST(windows_by_network, memory_that_may_not_be_registered_goes_by_message_and_that_is_told) {
+    const no_privilege not_even_root;
+    windows_of_two_nodes t;
+    if (!t.can()) {
+        GTEST_SKIP() << "a transport that neither writes nor reads";
+    }
+    constexpr std::size_t bytes = 262144;
+    t.meet();
+    t.wipe();
+    told.clear();
+    set_reporter([](const report &r) { told.push_back(std::string(topic_name(r.what)) + " " + r.value + " " + r.detail); });
+    {
+        const no_more_memory here;
+        t.put(17, bytes);
+        t.flushed();
+        EXPECT_TRUE(t.same(17, bytes));
+        EXPECT_EQ(0U, t.by_network());
+        EXPECT_EQ(1U, count(t.n.a, stat::fallbacks));
+        // so do large messages
+        test_send s;
+        test_recv r;
+        s.aim(t.n.to_b, big, 5, ctx, 0, tag);
+        r.aim(big, ctx, 0, tag);
+        t.n.receive(t.n.b, r);
+        t.n.send(t.n.a, s);
+        t.n.drive("a message", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        EXPECT_EQ(-1, r.differs(big, 5));
+        EXPECT_EQ(1U, count(t.n.b, stat::copies));
+    }
+    flush_reports();
+    set_reporter(nullptr);
+    EXPECT_EQ(std::vector<std::string>{"not-registered 262144 Cannot allocate memory"}, told);
+    t.put(17, bytes);
+    t.flushed();
+    EXPECT_EQ(1U, t.by_network());
 }
 
 TEST(windows_by_network, a_lost_target_ends_all_of_it_and_the_buffers_are_free) {
