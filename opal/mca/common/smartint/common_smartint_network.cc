@@ -3,6 +3,8 @@
 //
 // Life of the network: which transport, its address, progress.
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -90,6 +92,33 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     return true;
 }
 
+// Verbs' interfaces fill their receive queues when they are opened and later on. Where the kernel refuses them the memory, UCX
+// tries again for ever and the job hangs: so it is asked for before, and only where there is a limit at all.
+bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
+    // UCX 1.13's defaults: 36 MiB for rc's receives, 20 for ud's, and what is sent
+    constexpr std::size_t needed = 64 << 20;
+    rlimit now{};
+    uct_md_attr_t of_md{};
+    if (0 != getrlimit(RLIMIT_MEMLOCK, &now) || RLIM_INFINITY == now.rlim_cur || UCS_OK != uct_md_query(md, &of_md) ||
+        0 == (of_md.cap.flags & UCT_MD_FLAG_NEED_MEMH)) {
+        return true;
+    }
+    void *memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (MAP_FAILED == memory) {
+        return false;
+    }
+    uct_mem_h handle = nullptr;
+    const bool may = UCS_OK == uct_md_mem_reg(md, memory, needed, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
+    if (may) {
+        uct_md_mem_dereg(md, handle);
+    } else {
+        limit = std::string(r.tl_name) + " needs " + std::to_string(needed >> 20) + " MiB of locked memory, the limit is " +
+                std::to_string(now.rlim_cur >> 10) + " KiB (ulimit -l unlimited)";
+    }
+    munmap(memory, needed);
+    return may;
+}
+
 // The interface over which endpoints' addresses travel: of the same device.
 bool network::impl::open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count,
                                    const uct_tl_resource_desc_t &main, const network_config &cfg) {
@@ -132,7 +161,7 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
                 const bool named = cfg.device == list[i].dev_name;
                 const bool loopback = 0 == std::strcmp(list[i].dev_name, "lo");
                 if (transport != list[i].tl_name || ("any" != cfg.device && !named) ||
-                    (loopback && !named && 0 == pass) ||
+                    (loopback && !named && 0 == pass) || !may_pin(list[i]) ||
                     !open_iface(list[i], cfg, &iface, &attr)) {
                     continue;
                 }
@@ -203,7 +232,9 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         return ENOMEM;
     }
     if (!n->find(cfg)) {
-        why_ = n->seen.empty() ? "UCX finds no transport at all" : "UCX has: " + n->seen;
+        why_ = !n->limit.empty() ? n->limit
+               : n->seen.empty() ? "UCX finds no transport at all"
+                                 : "UCX has: " + n->seen;
         delete n;
         return ENODEV;
     }

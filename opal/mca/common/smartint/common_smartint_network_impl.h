@@ -71,6 +71,7 @@ struct network::impl {
     unsigned most_passive = 0;
 
     std::string seen; // transports found, for the message
+    std::string limit; // why the one asked for can't be used, where that is so
 
     static ucs_status_t am(void *arg, void *data, std::size_t bytes, unsigned);
     static ucs_status_t boot_am(void *arg, void *data, std::size_t bytes, unsigned);
@@ -78,6 +79,7 @@ struct network::impl {
 
     bool try_md(uct_component_h component, const char *md_name, const network_config &cfg);
     bool find(const network_config &cfg);
+    bool may_pin(const uct_tl_resource_desc_t &r);
     bool open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg, uct_iface_h *out,
                     uct_iface_attr_t *out_attr);
     bool open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count,
