@@ -69,7 +69,9 @@ program() {
     [ -e "$src" ] || src=$FAULT_DIR/../mpi/$1.c
     PROGRAM=$PROGRAMS/$1
     WATCHED=("$1")
-    if [ "$PROGRAM" -nt "$src" ] && [ "$PROGRAM" -nt "$FAULT_DIR/../mpi/check.h" ]; then
+    local newest
+    newest=$(ls -t "$src" "$FAULT_DIR"/../mpi/*.h | head -n 1)
+    if [ "$PROGRAM" -nt "$newest" ]; then
         return 0
     fi
     (

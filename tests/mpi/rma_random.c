@@ -186,7 +186,7 @@ static void run_epoch(int number, Op *ops)
     } else if (PSCW == kind) {
         MPI_Group_incl(world, nt, targets, &to);
         MPI_Group_incl(world, no, origins, &from);
-        MPI(MPI_Win_post(from, rng_below(&rng, 2) ? MPI_MODE_NOSTORE : 0, win));
+        MPI(MPI_Win_post(from, 0, win));
         compute();
         MPI(MPI_Win_start(to, 0, win));
     } else if (LOCK_ALL == kind) {

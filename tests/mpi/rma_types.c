@@ -22,7 +22,7 @@ typedef struct {
 
 static int64_t from_above(Rng *rng) { return (int64_t) rng_below(rng, VALUES) + SMALLEST; }
 
-// parts: of a floating type, two of a complex one.
+// A complex one has two parts.
 static void draw(Rng *rng, void *cell, size_t size, Kind kind)
 {
     unsigned char *p = cell;
@@ -218,7 +218,6 @@ int main(int argc, char **argv)
         }
         memset(fetched, 0, bytes);
         MPI(MPI_Get_accumulate(operand, CELLS, t->type, fetched, CELLS, t->type, target, 0, CELLS, t->type, op, win));
-        MPI(MPI_Get(after, (int) bytes, MPI_BYTE, target, 0, (int) bytes, MPI_BYTE, win));
         MPI(MPI_Win_flush(target, win));
         check_cells(fetched, before, t, (size_t) extent, "what MPI_Get_accumulate fetched", name);
         MPI(MPI_Get(after, (int) bytes, MPI_BYTE, target, 0, (int) bytes, MPI_BYTE, win));

@@ -397,6 +397,30 @@ TEST(windows_by_network, memory_that_may_not_be_registered_goes_by_message_and_t
     EXPECT_EQ(1U, t.by_network());
 }
 
+// Small messages behind a write need the target's processor as any do.
+TEST(windows_by_network, a_target_is_told_where_messages_behind_a_write_find_no_room) {
+    windows_of_two_nodes t;
+    if (!t.can()) {
+        GTEST_SKIP() << "a transport that neither writes nor reads";
+    }
+    t.meet();
+    t.put(0, large); // connects
+    t.flushed();
+    t.put(0, large);
+    t.n.drive("a write", [&] { return nullptr == t.p->head && 0 == t.p->transfers; });
+    EXPECT_EQ(2U, t.by_network());
+    EXPECT_TRUE(t.p->unflushed);
+    for (unsigned k = 0; k < 20000 && !t.p->stuck; ++k) {
+        t.put(exposed - 100, 100);
+        t.n.a.progress();
+    }
+    ASSERT_TRUE(t.p->stuck);
+    EXPECT_EQ(t.p->ep->rma_out + 1, t.p->told);
+    t.flushed();
+    EXPECT_TRUE(t.same(0, large));
+    EXPECT_TRUE(t.same(exposed - 100, 100));
+}
+
 TEST(windows_by_network, a_lost_target_ends_all_of_it_and_the_buffers_are_free) {
     windows_of_two_nodes t;
     if (!t.can()) {

@@ -8,7 +8,7 @@
 namespace smartint::osc {
 namespace {
 
-// What MPI's own calls check before they come to a component.
+// What MPI's own calls check before they come to a component; and a group must be one.
 bool asserts(int given, int known) { return 0 == (given & ~known); }
 bool locks(MPI_Win win) { return 0 == (win->w_flags & OMPI_WIN_NO_LOCKS); }
 
@@ -62,9 +62,9 @@ int ifence(int assert, MPI_Win win, MPI_Request *request) {
 
 int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
     return nonblocking(win, request, [&](module &m, rma_sync *) {
-        return MPI_GROUP_NULL == group               ? MPI_ERR_GROUP
-               : !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
-                                                     : begin_start(m, group, assert);
+        return !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
+               : MPI_GROUP_NULL == group          ? MPI_ERR_GROUP
+                                                  : begin_start(m, group, assert);
     });
 }
 
@@ -76,8 +76,8 @@ int icomplete(MPI_Win win, MPI_Request *request) {
 int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
     return nonblocking(win, request, [&](module &m, rma_sync *) {
         constexpr int known = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
-        return MPI_GROUP_NULL == group   ? MPI_ERR_GROUP
-               : !asserts(assert, known) ? MPI_ERR_ASSERT
+        return !asserts(assert, known)  ? MPI_ERR_ASSERT
+               : MPI_GROUP_NULL == group ? MPI_ERR_GROUP
                                          : begin_post(m, group, assert, true);
     });
 }

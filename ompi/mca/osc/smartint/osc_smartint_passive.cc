@@ -139,7 +139,7 @@ int osc_smartint_unlock_all(ompi_win_t *win) noexcept {
     return blocking(of(win), [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
-// In no epoch either it is an error: osc/sm allows it, and programs that share memory between fences count on that.
+// Outside all epochs it is no error either: osc/sm allows it, and programs that share memory between fences count on that.
 int osc_smartint_sync(ompi_win_t *) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     engine::instance().progress();

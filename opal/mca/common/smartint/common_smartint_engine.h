@@ -505,11 +505,11 @@ private:
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
     std::uint64_t left_at_ = 0; // ns: when the application left, while the thread listens
     bool always_listens_ = false; // the strategy's
-    bool hushed_ = false; // it would, and the application waits instead
+    bool hushed_ = false; // it would, and the application waits instead; or has left, and the transport refused to be armed
     bool refused_ = false; // the transport has something that nobody has looked at since it said so
     bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
     int catch_all_ = -1;        // stands in for requests beyond the table
-    key_pattern caught_{};      // what it matches, if it is armed: all of them, and as little else as a mask can say
+    key_pattern caught_{};      // what it matches, if it is armed: all there were since, and as little else as a mask can say
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters

@@ -95,8 +95,8 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
 // Verbs' interfaces fill their receive queues when they are opened and later on. Where the kernel refuses them the memory, UCX
 // tries again for ever and the job hangs: so it is asked for before, and only where there is a limit at all.
 bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
-    // UCX 1.13's defaults: 36 MiB for rc's receives, 20 for ud's, and what is sent
-    constexpr std::size_t needed = 64 << 20;
+    // UCX 1.13's defaults: 36 MiB for rc's receives, 20 for those of ud, beside it or alone, and what is sent
+    const std::size_t needed = (0 == std::strncmp(r.tl_name, "ud", 2) ? 24 : 64) << 20;
     rlimit now{};
     uct_md_attr_t of_md{};
     if (0 != getrlimit(RLIMIT_MEMLOCK, &now) || RLIM_INFINITY == now.rlim_cur || UCS_OK != uct_md_query(md, &of_md) ||
@@ -105,17 +105,27 @@ bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     }
     void *memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (MAP_FAILED == memory) {
-        return false;
+        return true; // no question of that limit
     }
-    uct_mem_h handle = nullptr;
-    const bool may = UCS_OK == uct_md_mem_reg(md, memory, needed, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
-    if (may) {
-        uct_md_mem_dereg(md, handle);
-    } else {
+    const auto registers = [&](std::size_t bytes) {
+        uct_mem_h handle = nullptr;
+        const bool done = UCS_OK == uct_md_mem_reg(md, memory, bytes, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
+        if (done) {
+            uct_md_mem_dereg(md, handle);
+        }
+        return done;
+    };
+    errno = 0;
+    const bool may = registers(needed) || (ENOMEM != errno && EAGAIN != errno && EPERM != errno);
+    if (!may) {
         limit = std::string(r.tl_name) + " needs " + std::to_string(needed >> 20) + " MiB of locked memory, the limit is " +
                 std::to_string(now.rlim_cur >> 10) + " KiB (ulimit -l unlimited)";
     }
-    munmap(memory, needed);
+    // UCX keeps what was registered, unmapped or not, until it looks again: at the next page.
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    munmap(static_cast<std::byte *>(memory) + page, needed - page);
+    registers(page);
+    munmap(memory, page);
     return may;
 }
 

@@ -171,15 +171,6 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
     return step::done;
 }
 
-// There was no room for the head of the queue: the target makes some, unless it is for the network's own work over a
-// connection that is there.
-bool rma::target_makes_room(const rma_peer *p, const rma_item *i) const {
-    if (nullptr == i->network && !p->unflushed) {
-        return true;
-    }
-    return e_.network_.connecting(rma_item::what::get == i->kind ? p->ep->control : p->ep->bulk);
-}
-
 // Those that are over, at the origin.
 void rma::end_transfers(rma_peer *p) {
     const auto over = [](const rma_item *i) { return 0 == i->network->under_way; };

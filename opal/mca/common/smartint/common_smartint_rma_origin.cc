@@ -70,6 +70,10 @@ bool rma::push(rma_peer *p, rma_item *i) {
     }
     if (p->ep->lost) {
         note_error(p->window, rma_error::lost);
+        if (0 != p->transfers) { // the network has memory of operations before this one still
+            p->ending.push_back(i);
+            return true;
+        }
         end(i, rma_error::lost);
         return false;
     }
@@ -103,6 +107,16 @@ void rma::take_head(rma_peer *p) {
         forget_queue(p);
     }
     i->next = nullptr;
+}
+
+// There was no room for the head of the queue: the target makes some, unless it is for the network's own work over a
+// connection that is there. That are transfers, and the flush that at_rest() could not begin; messages need the target's
+// processor, whatever was written before them.
+bool rma::target_makes_room(const rma_peer *p, const rma_item *i) const {
+    if (nullptr == i->network && !(p->unflushed && ends_something(i->kind))) {
+        return true;
+    }
+    return e_.network_.connecting(rma_item::what::get == i->kind ? p->ep->control : p->ep->bulk);
 }
 
 void rma::pump(rma_peer *p) {
