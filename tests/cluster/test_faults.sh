@@ -79,6 +79,26 @@ expect_end 20
 expect_message 'pml/smartint has no way to a process' 'Host: +n' 'Remedy: '
 verdict
 
+# ---- windows: locks, gets and what combines need the target, which comes by itself then, at its next call
+
+program rma_random
+W=("${S[@]}" --mca osc smartint)
+run_job windows-helper-missing 60 "${W[@]}" --mca smartint_helper_path /nonexistent "$PROGRAM" 31 60 create busy
+expect_ok
+expect_message 'smartint could not start the helper process' 'Host: +n[01]' 'Remedy: '
+verdict
+for how in "create" "allocate nonblocking"; do
+    read -r flavor more <<<"$how"
+    begin_job "windows-helpers-killed-$flavor" 120 "${W[@]}" "$PROGRAM" 32 400 "$flavor" busy $more
+    until_true 20 two_helpers || complain "not a helper on each node"
+    sleep 0.5
+    hit KILL $(helper_pids)
+    end_job
+    expect_ok
+    expect_message 'The smartint helper process of this node has ended before the job' 'Host: +n[01]'
+    verdict
+done
+
 # ---- ends
 
 ranks_on() { local pid; for pid in $(pids phases); do [ "$(node_of "$pid")" = "$1" ] && echo "$pid"; done; }

@@ -20,10 +20,10 @@ hit_later() {      # hit_later SECONDS SIGNAL NAME: the first process of that na
 
 for how in "drop 100" "drop 50" "garbage 100"; do
     set -- $how
-    for kind in "create -" "allocate multiple" "dynamic -"; do
-        read -r flavor threads <<<"$kind"
-        run_job "windows-notices-$1-$2-$flavor" 60 "${S[@]}" --mca smartint_window_shared 0 \
-            --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 21 40 "$flavor" busy ${threads#-}
+    for kind in "create -" "allocate multiple" "dynamic -" "create nonblocking"; do
+        read -r flavor more <<<"$kind"
+        run_job "windows-notices-$1-$2-$flavor${more#-}" 60 "${S[@]}" --mca smartint_window_shared 0 \
+            --mca "smartint_fault_$1_notices" "$2" "$PROGRAM" 21 40 "$flavor" busy ${more#-}
         expect_ok
         expect_silence
         verdict

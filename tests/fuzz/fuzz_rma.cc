@@ -141,7 +141,7 @@ void call(bench &b, input &in) {
         break;
     case 4:
         if (w->fences.size() < 8) {
-            r.fence(w, in.flag(), b.sync());
+            r.fence(w, in.flag() ? b.sync() : nullptr);
         }
         break;
     case 5:

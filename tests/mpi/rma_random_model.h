@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-enum { MOST_ELEMENTS = 600, MOST_OPS = 400, HOT_CELLS = 16, PAIR_TYPES = 2 };
+enum { MOST_ELEMENTS = 600, MOST_OPS = 101, HOT_CELLS = 16, PAIR_TYPES = 2 };
 
 typedef enum { PUT, GET, ACC, GET_ACC, FOP, CAS, KINDS } Kind;
 typedef enum { FENCE, PSCW, LOCK, LOCK_ALL, EPOCHS } Epoch;

@@ -12,5 +12,6 @@ S='--mca pml smartint'
 torture_program
 kill_rounds "${SMARTINT_KILL_ROUNDS:-14}" 2 \
     "$S" "$S --mca smartint_arm_from 0" "$S --mca smartint_network always" "$S --mca smartint_helpers 3" \
-    "$S --mca smartint_shared_memory 0 --mca smartint_network always" "$S --mca smartint_rendezvous write"
+    "$S --mca smartint_shared_memory 0 --mca smartint_network always" \
+    "$S --mca smartint_shared_memory 0 --mca smartint_network always --mca smartint_progress interrupt" "$S --mca smartint_rendezvous write"
 fault_done

@@ -20,7 +20,7 @@ BASES=$WORK/bases
 mkdir -p "$BASES" || exit 2
 
 # All ways inside a node.
-WAYS="helper none poll armed network both shared read write copy eager-none eager-most
+WAYS="helper none poll interrupt armed network both shared read write copy eager-none eager-most
     network-eager-none network-eager-most btl"
 
 way() {
@@ -29,6 +29,7 @@ way() {
     ob1) WAY="--mca pml ob1" ;;
     helper) WAY= ;;
     none | poll) WAY="--mca smartint_progress $1" ;;
+    interrupt) WAY="$network --mca smartint_progress interrupt" ;; # it listens to the network alone
     armed) WAY="--mca smartint_arm_from 0" ;;
     network) WAY=$network ;;
     both) WAY="--mca smartint_network always" ;;

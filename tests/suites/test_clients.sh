@@ -52,7 +52,7 @@ fi
 # byte, and as it is by default, where the largest blocks are above smartint_arm_from.
 python=/usr/bin/python3
 if $python -c 'import mpi4py' 2>/dev/null; then
-    ways="helper armed none network"
+    ways="helper interrupt armed none network"
     [ "$LONG" = no ] || ways="ob1 $WAYS"
     for w in $ways; do
         for np in $ranks; do
@@ -65,7 +65,7 @@ if $python -c 'import mpi4py' 2>/dev/null; then
             *) expect_carried "$np" ;;
             esac
             # With read or auto the receiver is the one who is woken; where everything is eager nobody is.
-            case $w in helper | armed | network) expect_thread_matches ;; esac
+            case $w in helper | interrupt | armed | network) expect_thread_matches ;; esac
             verdict
         done
     done

@@ -16,7 +16,7 @@ for w in $([ "$LONG" = no ] && echo helper || echo "ob1 $WAYS"); do
     done
 done
 if [ "$LONG" = no ]; then
-    for w in network eager-none copy; do
+    for w in network interrupt eager-none copy; do
         for tester in $SCALAPACK_FEW; do
             scalapack_job "$w" "$tester"
         done

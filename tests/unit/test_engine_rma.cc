@@ -35,7 +35,7 @@ protected:
         rma_peer *peer(int of) { return e.one_sided().peer(window, of); }
         void fence(rma_sync *sync) {
             e.enter();
-            e.one_sided().fence(window, true, sync);
+            e.one_sided().fence(window, sync);
             e.leave();
         }
         void submit(int to, rma_item *i, byte *there, const rma_layout &layout) {
@@ -150,6 +150,54 @@ TEST_F(pair_of_windows, fences_follow_each_other_whoever_comes_first) {
             EXPECT_EQ(byte(round + 1), first.memory[1023]);
         }
     }
+    EXPECT_TRUE(zero_.e.one_sided().idle(zero_.window));
+    EXPECT_TRUE(one_.e.one_sided().idle(one_.window));
+}
+
+// Epochs that return requests may be under way still when the fence begins.
+TEST_F(pair_of_windows, a_fence_waits_for_exposures_and_accesses_that_were_begun_before_it) {
+    rma_sync waited;
+    rma_sync completed;
+    rma_sync mine;
+    rma_sync theirs;
+    const auto expose = [&] {
+        zero_.e.enter();
+        zero_.e.one_sided().post(zero_.window, {1}, false, true);
+        zero_.e.one_sided().wait(zero_.window, &waited);
+        zero_.e.leave();
+        zero_.fence(&mine);
+    };
+    const auto access = [&] {
+        one_.e.enter();
+        one_.e.one_sided().await_post(one_.peer(0));
+        one_.e.leave();
+        one_.put(0, zero_.memory.data(), 64);
+        one_.e.enter();
+        one_.e.one_sided().complete(one_.peer(0), &completed);
+        one_.e.leave();
+        one_.fence(&theirs);
+    };
+    const auto passes = [&] {
+        for (int i = 0; i < 200; ++i) {
+            zero_.e.progress();
+            one_.e.progress();
+        }
+    };
+    expose();
+    passes();
+    EXPECT_TRUE(one_.window->rounds_in.empty()) << "it exposes still";
+    access();
+    settle("an exposure and a fence", mine, theirs);
+    EXPECT_TRUE(waited.done());
+    EXPECT_TRUE(completed.done());
+    EXPECT_EQ(byte{0x5a}, zero_.memory[63]);
+
+    access();
+    passes();
+    EXPECT_TRUE(zero_.window->rounds_in.empty()) << "its access has not begun";
+    EXPECT_FALSE(theirs.done());
+    expose();
+    settle("a fence behind an access", mine, theirs);
     EXPECT_TRUE(zero_.e.one_sided().idle(zero_.window));
     EXPECT_TRUE(one_.e.one_sided().idle(one_.window));
 }

@@ -270,10 +270,10 @@ TEST(windows_by_network, a_fence_waits_for_it_too) {
         rma_sync mine;
         rma_sync theirs;
         t.n.a.enter();
-        t.n.a.one_sided().fence(t.zero, true, &mine);
+        t.n.a.one_sided().fence(t.zero, &mine);
         t.n.a.leave();
         t.n.b.enter();
-        t.n.b.one_sided().fence(t.one, true, &theirs);
+        t.n.b.one_sided().fence(t.one, &theirs);
         t.n.b.leave();
         t.n.drive("the target's fence", [&] { return theirs.done(); });
         EXPECT_TRUE(t.same(0, large));

@@ -110,6 +110,7 @@ rma_type basic_type(const ompi_datatype_t *type) {
         return rma_type::c64;
     case OMPI_DATATYPE_MPI_LONG_DOUBLE_COMPLEX:
     case OMPI_DATATYPE_MPI_C_LONG_DOUBLE_COMPLEX:
+    case OMPI_DATATYPE_MPI_COMPLEX32: // as Open MPI's own kernels take it, and MPI_REAL16 for a long double
         return rma_type::c80;
     case OMPI_DATATYPE_MPI_BOOL:
     case OMPI_DATATYPE_MPI_C_BOOL:

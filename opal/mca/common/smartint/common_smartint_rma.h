@@ -304,7 +304,7 @@ public:
                       std::byte *result, std::uint64_t target, std::uint64_t bytes);
 
     // ---- epochs (rma_epoch.cc, rma_lock.cc); sync: gains a part per thing to wait for, or nullptr
-    void fence(rma_window *w, bool flushes, rma_sync *sync);
+    void fence(rma_window *w, rma_sync *sync);
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
     void wait(rma_window *w, rma_sync *sync); // for the last exposure that was posted
     bool test(rma_window *w);                 // the same, without waiting; true: it has ended

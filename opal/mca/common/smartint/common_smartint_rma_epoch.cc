@@ -8,9 +8,10 @@
 namespace smartint {
 
 // ---- fence: all this process did is done at its targets, then a barrier by messages: in round r
-// to the process 2^r further on. Nobody stores into others' memory before all are in.
+// to the process 2^r further on. Nobody stores into others' memory before all are in. What a blocking program would have
+// ended before it can be under way here still, of epochs that return requests: those go first, exposures too.
 
-void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
+void rma::fence(rma_window *w, rma_sync *sync) {
     rma_fence &f = w->fences.emplace_back();
     f.sync = sync;
     f.flushed = std::make_unique<rma_sync>();
@@ -25,7 +26,7 @@ void rma::fence(rma_window *w, bool flushes, rma_sync *sync) {
     // f is not touched from here on: where a member is lost the fence may end in the middle of this.
     const bool requested = nullptr != sync && nullptr != sync->user;
     for (auto &p : w->peers) {
-        if (flushes && p && !quiet(p.get())) {
+        if (p && !quiet(p.get())) {
             p->requested = p->requested || requested;
             rma_item *i = make(rma_item::what::flush, flushed);
             i->for_fence = true;
@@ -49,7 +50,8 @@ void rma::drive_fences(rma_window *w) {
     bool any = false;
     while (!w->fences.empty()) {
         rma_fence &f = w->fences.front();
-        if (!f.flushed->done() && !w->broken) {
+        const bool exposed = !w->exposures.empty() && w->exposures.front().after_fence < f.number;
+        if ((exposed || !f.flushed->done()) && !w->broken) {
             break;
         }
         bool through = true;
@@ -120,11 +122,12 @@ void rma::post(rma_window *w, std::vector<int> origins, bool silent, bool nonblo
 
 // Exposures follow each other: the next opens when the one before has ended.
 void rma::drive_exposures(rma_window *w) {
+    bool any = false;
     while (!w->exposures.empty()) {
         rma_exposure &x = w->exposures.front();
         if (!x.posted) {
             if (w->fences_done < x.after_fence) {
-                return;
+                break;
             }
             x.posted = true;
             for (const int rank : x.origins) {
@@ -148,11 +151,15 @@ void rma::drive_exposures(rma_window *w) {
                     exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)),
                     &w->armed_complete);
             }
-            return;
+            break;
         }
         part_done(x.sync, 0 != x.open ? rma_error::lost : rma_error::none);
         w->exposures.pop_front();
         disarm(&w->armed_complete);
+        any = true;
+    }
+    if (any) {
+        drive_fences(w);
     }
 }
 
