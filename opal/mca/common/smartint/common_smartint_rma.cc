@@ -235,7 +235,7 @@ unsigned rma::progress(bool by_thread) {
         }
         end_transfers(p);
         pump(p);
-        drive_fences(p->window); // one may have waited for the last of this
+        drive_epochs(p->window); // one may have waited for the last of this
         if (p->unacked && !p->stuck && before != p->head) {
             // What had to wait is late already, and nobody may come to flush it soon: a target
             // that computes takes it in meanwhile.
@@ -354,8 +354,7 @@ unsigned rma::lost(endpoint *ep) {
         end_transfers(p); // the transport tells of the others
         w->broken = true;
         forget_locks(p);
-        drive_fences(w.get());
-        drive_exposures(w.get());
+        drive_epochs(w.get());
         settle_state(p);
         note_error(w.get(), rma_error::lost);
     }

@@ -437,9 +437,10 @@ private:
 
     // rma_epoch.cc
     void arm_fence(rma_window *w);
-    void drive_fences(rma_window *w);
+    void drive_epochs(rma_window *w);
+    bool end_fences(rma_window *w);
+    bool end_exposures(rma_window *w);
     void on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round);
-    void drive_exposures(rma_window *w);
     void on_complete(rma_peer *p);
 
     // rma_lock.cc

@@ -223,7 +223,7 @@ void rma::on_ack(rma_peer *p) {
     }
     end(i);
     if (for_fence) {
-        drive_fences(p->window);
+        drive_epochs(p->window);
     }
 }
 

@@ -35,7 +35,7 @@ void rma::fence(rma_window *w, rma_sync *sync) {
     }
     ++w->fences_begun;
     part_done(flushed, rma_error::none);
-    drive_fences(w);
+    drive_epochs(w);
 }
 
 // The thread is to come for the next message of a fence's barrier, should this process go away to compute.
@@ -45,7 +45,14 @@ void rma::arm_fence(rma_window *w) {
     }
 }
 
-void rma::drive_fences(rma_window *w) {
+// Fences and exposures wait for each other where they were begun in turn.
+void rma::drive_epochs(rma_window *w) {
+    while (end_fences(w) || end_exposures(w)) {
+    }
+}
+
+// True: one is through.
+bool rma::end_fences(rma_window *w) {
     const auto n = static_cast<unsigned>(w->size());
     bool any = false;
     while (!w->fences.empty()) {
@@ -87,7 +94,7 @@ void rma::drive_fences(rma_window *w) {
         any = true;
     }
     if (!any) {
-        return;
+        return false;
     }
     disarm(&w->armed);
     for (auto &p : w->peers) {
@@ -95,7 +102,7 @@ void rma::drive_fences(rma_window *w) {
             activate(p.get());
         }
     }
-    drive_exposures(w);
+    return true;
 }
 
 // Nobody is more than one fence ahead of the last that is through here, plus the one it waits in.
@@ -106,7 +113,7 @@ void rma::on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round) {
         return;
     }
     w->rounds_in[number] |= 1U << round;
-    drive_fences(w);
+    drive_epochs(w);
 }
 
 // ---- post, start, complete, wait
@@ -117,11 +124,11 @@ void rma::post(rma_window *w, std::vector<int> origins, bool silent, bool nonblo
     x.silent = silent;
     x.nonblocking = nonblocking;
     x.after_fence = w->fences_begun;
-    drive_exposures(w);
+    drive_epochs(w);
 }
 
-// Exposures follow each other: the next opens when the one before has ended.
-void rma::drive_exposures(rma_window *w) {
+// Exposures follow each other: the next opens when the one before has ended. True: one has.
+bool rma::end_exposures(rma_window *w) {
     bool any = false;
     while (!w->exposures.empty()) {
         rma_exposure &x = w->exposures.front();
@@ -158,9 +165,7 @@ void rma::drive_exposures(rma_window *w) {
         disarm(&w->armed_complete);
         any = true;
     }
-    if (any) {
-        drive_fences(w);
-    }
+    return any;
 }
 
 void rma::on_complete(rma_peer *p) {
@@ -168,7 +173,7 @@ void rma::on_complete(rma_peer *p) {
     if (p->exposed && !w->exposures.empty()) {
         p->exposed = false;
         --w->exposures.front().open;
-        drive_exposures(w);
+        drive_epochs(w);
     } else {
         ++p->completes;
     }
@@ -177,7 +182,7 @@ void rma::on_complete(rma_peer *p) {
 void rma::wait(rma_window *w, rma_sync *sync) {
     ++sync->pending;
     w->exposures.back().sync = sync;
-    drive_exposures(w);
+    drive_epochs(w);
 }
 
 bool rma::test(rma_window *w) {

@@ -29,6 +29,8 @@ bool idle(const engine::thread_view &view) {
     return !view.matched && !view.network && !view.copies && !view.listens && !view.awaited && !view.expects;
 }
 
+bool wanted(const engine::thread_view &view) { return view.more || !idle(view); }
+
 } // namespace
 
 void helper_strategy::run(interrupt_thread &t) {
@@ -84,6 +86,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     bool waited_for_copies = false;
     bool late = causes.late || e.was_late();
     engine::thread_view view;
+    bool called = 0 != causes.rings || causes.transport || causes.timer || late; // else it has only been made
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
             if (late) {
@@ -99,7 +102,10 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         }
         e.note_sleep(engine::sleep::short_or_none);
         e.thread_begins();
-        events += e.pass(true);
+        if (called || wanted(e.look())) { // what arrives is the application's where nothing is asked for
+            events += e.pass(true);
+        }
+        called = true;
         if (late) {
             late = false;
             e.take_what_is_left();
