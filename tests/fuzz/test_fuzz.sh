@@ -5,7 +5,7 @@
 # Fuzzing of everything that comes from outside a process (libFuzzer, with the address and undefined behaviour
 # sanitizers). A target passes if it ran for its time without a finding, beginning with the seeds in seeds/.
 #
-#   test_fuzz.sh [TARGET...]     wire, rma, board, relay, modex; all, two at a time, without a name
+#   test_fuzz.sh [TARGET...]     wire, rma, board, relay, modex; all, three at a time, without a name
 #
 # Environment: SMARTINT_FUZZ_SECONDS  of each target, 60
 #              SMARTINT_FUZZ_KEEP     directory where the corpus is kept and taken up again
@@ -127,7 +127,7 @@ export SMARTINT_FUZZ_DIRECTORY
 trap 'rm -rf -- "$SMARTINT_FUZZ_DIRECTORY"' EXIT
 # Results of those in the background are written there.
 for target in $targets; do
-    while [ "$(jobs -pr | wc -l)" -ge 2 ]; do
+    while [ "$(jobs -pr | wc -l)" -ge 3 ]; do
         wait -n
     done
     (

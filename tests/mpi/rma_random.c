@@ -25,7 +25,7 @@ typedef struct {
 
 static Plan plans[MOST_IN_FLIGHT];
 static int in_flight;
-static MPI_Request requests[MOST_OPS + 4 * 64 + 4 * MOST_IN_FLIGHT];
+static MPI_Request requests[MOST_IN_FLIGHT * (MOST_OPS + 4 * 64)];
 static int n_requests;
 static char note[80];
 
@@ -288,6 +288,8 @@ static void lock_all_epoch(Plan *e)
     CALL(iunlock_all, MPI_Win_unlock_all, win);
 }
 
+static int is_locks(Epoch kind) { return LOCK == kind || LOCK_ALL == kind; }
+
 // The epochs in flight end, and what they did is looked at.
 static void land(void)
 {
@@ -295,8 +297,7 @@ static void land(void)
         return;
     }
     wait_requests();
-    const Epoch last = plans[in_flight - 1].kind;
-    if (LOCK == last || LOCK_ALL == last) {
+    if (is_locks(plans[in_flight - 1].kind)) {
         MPI(MPI_Barrier(MPI_COMM_WORLD));
     }
     compare_memory();
@@ -318,18 +319,18 @@ static void land(void)
     in_flight = 0;
 }
 
-// Epochs in flight follow each other as blocking ones do. Only locks of different origins, behind what is not
-// everybody's, may come in any order: those begin when all has landed.
+// Epochs in flight follow each other as blocking ones do. Only locks of different origins come in any order beside what is
+// not everybody's: there a fence is between, or all has landed.
 static void run_epoch(int number)
 {
     const Epoch kind = (Epoch) rng_below(&rng, EPOCHS);
-    const int locks = LOCK == kind || LOCK_ALL == kind;
-    if (locks && in_flight > 0 && FENCE != plans[in_flight - 1].kind) {
+    if (in_flight > 0 && FENCE != kind && FENCE != plans[in_flight - 1].kind &&
+        (is_locks(kind) || is_locks(plans[in_flight - 1].kind))) {
         land();
     }
     Plan *e = &plans[in_flight++];
     plan_epoch(e, kind, number);
-    const int lands = !nonblocking || locks || MOST_IN_FLIGHT == in_flight || 0 == rng_below(&rng, 4);
+    const int lands = !nonblocking || MOST_IN_FLIGHT == in_flight || 0 == rng_below(&rng, 4);
     const Rng shared = rng;    // what follows may differ between the ranks
     rng = rng_make(mix64(rng.state + (uint64_t) my_rank));
     snprintf(note, sizeof(note), "epoch %d of kind %d", number, kind);

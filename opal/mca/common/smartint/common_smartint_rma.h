@@ -437,6 +437,8 @@ private:
 
     // rma_epoch.cc
     void arm_fence(rma_window *w);
+    void arm_flush(rma_peer *p);
+    static bool moves(const rma_window *w);
     void drive_epochs(rma_window *w);
     bool end_fences(rma_window *w);
     bool end_exposures(rma_window *w);

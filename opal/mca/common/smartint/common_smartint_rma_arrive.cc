@@ -3,6 +3,7 @@
 //
 // One-sided messages: checked, and given to whom they concern.
 #include <cstring>
+#include <utility>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
@@ -201,12 +202,12 @@ void rma::on_grant(rma_peer *p) {
     p->unposted = false; // all before the question has been taken in
     if (nullptr == p->asked) {
         p->granted = true;
-        return;
+    } else {
+        rma_item *lock = std::exchange(p->asked, nullptr);
+        p->ahead = 0;
+        end(lock);
     }
-    rma_item *lock = p->asked;
-    p->asked = nullptr;
-    p->ahead = 0;
-    end(lock);
+    arm_flush(p);
 }
 
 void rma::on_ack(rma_peer *p) {
@@ -222,6 +223,7 @@ void rma::on_ack(rma_peer *p) {
         let_go(p, i->exclusive);
     }
     end(i);
+    arm_flush(p);
     if (for_fence) {
         drive_epochs(p->window);
     }

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Epochs: fences, post and complete, flushes. None of it needs a call of MPI to go on.
+#include <algorithm>
+
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
@@ -45,6 +47,11 @@ void rma::arm_fence(rma_window *w) {
     }
 }
 
+// The network has memory of this process still, which is the program's again when a fence ends, with an error too.
+bool rma::moves(const rma_window *w) {
+    return std::any_of(w->peers.begin(), w->peers.end(), [](const auto &p) { return p && 0 != p->transfers; });
+}
+
 // Fences and exposures wait for each other where they were begun in turn.
 void rma::drive_epochs(rma_window *w) {
     while (end_fences(w) || end_exposures(w)) {
@@ -57,8 +64,19 @@ bool rma::end_fences(rma_window *w) {
     bool any = false;
     while (!w->fences.empty()) {
         rma_fence &f = w->fences.front();
+        // Others wait for what this process sends on, with operations of their own; inside a node they would have
+        // little of it, as a put there is the origin's own work.
+        const auto arm_for = [&] {
+            const bool sends_on = (2ULL << f.round) < n;
+            if ((sends_on && w->far) || (nullptr != f.sync && nullptr != f.sync->user)) {
+                arm_fence(w);
+            }
+        };
         const bool exposed = !w->exposures.empty() && w->exposures.front().after_fence < f.number;
-        if ((exposed || !f.flushed->done()) && !w->broken) {
+        if (w->broken ? moves(w) : exposed || !f.flushed->done()) {
+            if (exposed) {
+                arm_for(); // the exposure may end in a call, where nobody asks
+            }
             break;
         }
         bool through = true;
@@ -76,12 +94,7 @@ bool rma::end_fences(rma_window *w) {
             }
         }
         if (!through) {
-            // Others wait for what this process sends on, with operations of their own; inside a node they would have
-            // little of it, as a put there is the origin's own work.
-            const bool sends_on = (2ULL << f.round) < n;
-            if ((sends_on && w->far) || (nullptr != f.sync && nullptr != f.sync->user)) {
-                arm_fence(w);
-            }
+            arm_for();
             break;
         }
         w->rounds_in.erase(f.number);

@@ -267,11 +267,11 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
             return s;
         }
         p->unacked = false;
+        if (i->for_fence) { // a fence waits: its next step must not wait for MPI
+            arm(p, rma_epoch_kind::ack); // while it is known what kind of queue this is
+        }
         take_head(p);
         p->acks.push_back(i);
-        if (i->for_fence) { // a fence waits: its next step must not wait for MPI
-            arm(p, rma_epoch_kind::ack);
-        }
         return step::done;
     case what::complete:
         if (const step s = send_mark(p, i, wire::rma_kind::complete); step::done != s) {
@@ -599,6 +599,13 @@ void rma::arm(rma_peer *p, rma_epoch_kind kind) {
     }
     if (not_armed == p->armed && route::self != p->ep->way && may_arm() && !leave_to_calls(p)) {
         e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
+    }
+}
+
+// Behind what has come just now.
+void rma::arm_flush(rma_peer *p) {
+    if (std::any_of(p->acks.begin(), p->acks.end(), [](const rma_item *i) { return i->for_fence; })) {
+        arm(p, rma_epoch_kind::ack);
     }
 }
 
