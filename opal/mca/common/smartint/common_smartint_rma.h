@@ -353,6 +353,10 @@ private:
     void note_error(rma_window *w, rma_error error);
     rma_window *find(std::uint32_t id) const;
     rma_peer *peer_of(rma_window *w, const endpoint *ep);
+    bool may_arm() const;
+    void arm(rma_peer *p, rma_epoch_kind kind);
+    void arm_flush(rma_peer *p); // of a fence
+    void disarm(int *index);
 
     // rma_origin.cc
     bool push(rma_peer *p, rma_item *i);
@@ -363,13 +367,10 @@ private:
     step send_stores(rma_peer *p, rma_item *i);
     step send_get(rma_peer *p, rma_item *i);
     step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
-    bool may_arm() const;
     bool leave_to_calls(rma_peer *p);
     void forget_queue(rma_peer *p);
     bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
-    void arm(rma_peer *p, rma_epoch_kind kind);
-    void disarm(int *index);
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
                   const std::byte *data, std::uint32_t bytes);
@@ -437,7 +438,6 @@ private:
 
     // rma_epoch.cc
     void arm_fence(rma_window *w);
-    void arm_flush(rma_peer *p);
     static bool moves(const rma_window *w);
     void drive_epochs(rma_window *w);
     bool end_fences(rma_window *w);

@@ -592,21 +592,4 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
                    static_cast<std::uint32_t>(e_.me_.name) | rma_source, h.sequence);
 }
 
-// The head waits for the peer, and this process may go away to compute.
-void rma::arm(rma_peer *p, rma_epoch_kind kind) {
-    if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
-        wake_target(p);
-    }
-    if (not_armed == p->armed && route::self != p->ep->way && may_arm() && !leave_to_calls(p)) {
-        e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
-    }
-}
-
-// Behind what has come just now.
-void rma::arm_flush(rma_peer *p) {
-    if (std::any_of(p->acks.begin(), p->acks.end(), [](const rma_item *i) { return i->for_fence; })) {
-        arm(p, rma_epoch_kind::ack);
-    }
-}
-
 } // namespace smartint
