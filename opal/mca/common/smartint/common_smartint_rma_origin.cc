@@ -110,8 +110,8 @@ void rma::take_head(rma_peer *p) {
 }
 
 // There was no room for the head of the queue: the target makes some, unless it is for the network's own work over a
-// connection that is there. That are transfers, and the flush that at_rest() could not begin; messages need the target's
-// processor, whatever was written before them.
+// connection that is there: transfers, and the flush that at_rest() could not begin. Messages need the target's processor,
+// whatever was written before them.
 bool rma::target_makes_room(const rma_peer *p, const rma_item *i) const {
     if (nullptr == i->network && !(p->unflushed && ends_something(i->kind))) {
         return true;
