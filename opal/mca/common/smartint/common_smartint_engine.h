@@ -271,6 +271,7 @@ private:
     }
     void publish_inside();
     void leave_slow();
+    void ask_for_windows();
 
     // the thread at the transport's descriptor (engine_listen.cc); under the gate
     void listen_on(); // by the thread: it has answered somebody, and may be asked again

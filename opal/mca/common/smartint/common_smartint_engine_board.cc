@@ -286,6 +286,12 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
 }
 
+void engine::ask_for_windows() {
+    if (rma_ && rma_->unasked() && !application_waits()) {
+        rma_->wait_is_over();
+    }
+}
+
 void engine::begin_wait() {
     if (gate::mode::locked == gate_.current_mode()) {
         waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -305,6 +311,7 @@ void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
         --waits_;
         asked_ = asked_ || !sends_.empty();
+        ask_for_windows();
         if (0 != outstanding_ && gate_.nested()) {
             publish_inside(); // the call around this wait goes on
         }
@@ -314,6 +321,7 @@ void engine::end_wait() {
     if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
         asked_ = asked_ || !sends_.empty();
+        ask_for_windows();
         leave();
     }
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common_smartint_engine.h"
 
@@ -91,12 +92,14 @@ void rma::destroy(rma_window *w) {
         if (p) {
             disarm(&p->armed);
             std::erase(active_, p.get());
+            std::erase(unasked_peers_, p.get());
             fly(p.get(), rma_peer::flight::none);
             forget_queue(p.get());
         }
     }
     disarm(&w->armed);
     disarm(&w->armed_complete);
+    std::erase(unasked_windows_, w);
     forget_keys(w);
     windows_.erase(w->id);
     --e_.outstanding_;
@@ -296,15 +299,51 @@ void rma::finish() {
     }
 }
 
-// There is a thread that sleeps, and this process may go away to compute.
-bool rma::may_arm() const { return e_.can_arm() && !e_.application_waits(); }
+// There is a thread that sleeps, and this process may go away to compute. In a wait of the application nobody need come:
+// whoever would have armed is looked after when that is over.
+template <class W> bool rma::may_arm(W *whose, std::vector<W *> *unasked) {
+    if (!e_.can_arm()) {
+        return false;
+    }
+    if (!e_.application_waits()) {
+        return true;
+    }
+    if (!whose->unasked) {
+        whose->unasked = true;
+        unasked->push_back(whose);
+    }
+    return false;
+}
+template bool rma::may_arm(rma_peer *, std::vector<rma_peer *> *);
+template bool rma::may_arm(rma_window *, std::vector<rma_window *> *);
+
+// Most of it came in that wait.
+void rma::wait_is_over() {
+    const std::vector<rma_window *> windows = std::exchange(unasked_windows_, {});
+    const std::vector<rma_peer *> peers = std::exchange(unasked_peers_, {});
+    for (rma_window *w : windows) {
+        w->unasked = false;
+        drive_epochs(w);
+    }
+    for (rma_peer *p : peers) {
+        p->unasked = false;
+        arm_flush(p);
+        if (nullptr != p->head && !p->stuck) {
+            pump(p);
+            settle_state(p);
+            if (p->stuck) {
+                activate(p);
+            }
+        }
+    }
+}
 
 // The head waits for the peer, and this process may go away to compute.
 void rma::arm(rma_peer *p, rma_epoch_kind kind) {
     if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
         wake_target(p);
     }
-    if (not_armed == p->armed && route::self != p->ep->way && may_arm() && !leave_to_calls(p)) {
+    if (not_armed == p->armed && route::self != p->ep->way && may_arm(p) && !leave_to_calls(p)) {
         e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
     }
 }

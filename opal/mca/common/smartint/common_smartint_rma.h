@@ -194,6 +194,7 @@ struct rma_peer {
     std::uint32_t kept_bytes = 0;
 
     bool listed = false;  // in the list of peers with something to do
+    bool unasked = false; // in that of those that may have to arm when the application's wait is over
     enum class flight : std::uint8_t { none, brisk, bulk };
     flight flying = flight::none; // counted by the engine as under way
     std::uint64_t due = 0;        // bytes that are known to come, of a brisk one; in the engine's sum
@@ -255,6 +256,7 @@ struct rma_window {
     std::uint64_t fences_done = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits
     int armed = not_armed; // for a fence's barrier
+    bool unasked = false;  // as a peer's
 
     std::deque<rma_exposure> exposures;
     int armed_complete = not_armed; // for the end of a nonblocking one
@@ -336,6 +338,8 @@ public:
     void take_what_is_left(); // the interrupt thread's, after a pass
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                      // application thread: hooks().rma_done
+    bool unasked() const { return !unasked_peers_.empty() || !unasked_windows_.empty(); }
+    void wait_is_over(); // of the application: what it waited beside may need somebody to come for it now
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
 private:
@@ -353,7 +357,9 @@ private:
     void note_error(rma_window *w, rma_error error);
     rma_window *find(std::uint32_t id) const;
     rma_peer *peer_of(rma_window *w, const endpoint *ep);
-    bool may_arm() const;
+    bool may_arm(rma_peer *p) { return may_arm(p, &unasked_peers_); }
+    bool may_arm(rma_window *w) { return may_arm(w, &unasked_windows_); }
+    template <class W> bool may_arm(W *whose, std::vector<W *> *unasked);
     void arm(rma_peer *p, rma_epoch_kind kind);
     void arm_flush(rma_peer *p); // of a fence
     void disarm(int *index);
@@ -463,6 +469,8 @@ private:
     rma_transfer *free_transfers_ = nullptr;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
+    std::vector<rma_peer *> unasked_peers_; // see may_arm
+    std::vector<rma_window *> unasked_windows_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;
     bool sending_ = false; // a message: what a loss would end is in use
     std::vector<endpoint *> losing_; // meanwhile

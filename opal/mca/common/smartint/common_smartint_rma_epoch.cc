@@ -42,7 +42,7 @@ void rma::fence(rma_window *w, rma_sync *sync) {
 
 // The thread is to come for the next message of a fence's barrier, should this process go away to compute.
 void rma::arm_fence(rma_window *w) {
-    if (not_armed == w->armed && may_arm()) {
+    if (not_armed == w->armed && may_arm(w)) {
         e_.arm_request(exact_pattern(make_rma_key(rma_epoch_kind::fence, w->id, 0)), &w->armed);
     }
 }
@@ -166,7 +166,7 @@ bool rma::end_exposures(rma_window *w) {
             }
         }
         if ((0 != x.open && !w->broken) || nullptr == x.sync) {
-            if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && may_arm()) {
+            if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && may_arm(w)) {
                 e_.arm_request(
                     exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)),
                     &w->armed_complete);

@@ -198,7 +198,7 @@ bool rma::allowed(rma_peer *p, const rma_item *i) {
     if (w->fences_done >= i->after_fence) {
         return true;
     }
-    if (may_arm() && !leave_to_calls(p)) {
+    if (may_arm(p) && !leave_to_calls(p)) {
         arm_fence(w);
     }
     return false;
