@@ -54,6 +54,8 @@ public:
     virtual bool latency_of_all() const { return false; }
     // How much later than the common start this rank posts, us.
     virtual double delay() const { return 0; }
+    // Before prepare(): in this repetition some ranks come late on purpose (hidden_by::late).
+    virtual void some_are_late(bool) {}
 };
 
 // Which ranks compute, and what counts as the end.
@@ -62,6 +64,10 @@ struct hidden_by {
     bool here;           // this rank computes
     bool receivers_only; // the receivers' end counts, not everybody's
     bool before = false; // it computes before it posts: a rank that comes late
+    // Part of T_ref by which some ranks post later, while the others compute so much longer (SI Figure 5.7).
+    double late = 0;
+    bool late_here = false; // this rank is one of them
+    double late_us = 0;     // set by measure()
 };
 
 class hiding {
@@ -89,14 +95,15 @@ public:
         const double reference = reference_of(c, nobody, bytes);
         std::vector<one_case> cases{{nobody, name, 0, {}}};
         const std::size_t lengths = o_.latency_only ? 0 : 0 < o_.tsyn ? 1 : o_.ratios.size();
-        for (const hidden_by &way : ways) {
+        for (hidden_by way : ways) {
+            way.late_us = way.late * reference;
             for (std::size_t i = 0; i < lengths; ++i) {
                 char ratio[32] = "";
                 if (1 < lengths) {
                     std::snprintf(ratio, sizeof(ratio), "@%g", o_.ratios[i]);
                 }
-                cases.push_back(
-                    {way, way.name + ratio, 0 < o_.tsyn ? o_.tsyn : o_.ratios[i] * reference, {}});
+                cases.push_back({way, way.name + ratio,
+                                 way.late_us + (0 < o_.tsyn ? o_.tsyn : o_.ratios[i] * reference), {}});
             }
             if (0 < lengths) {
                 repeat(c, way, cases.back().tsyn, dropped);
@@ -186,12 +193,13 @@ private:
 
     sample once(communication &c, const hidden_by &way, double tsyn)
     {
+        c.some_are_late(0 < way.late);
         c.prepare(++repetition_);
         bool late = false;
         requests_.clear();
         sample s{};
         s.there = -1;
-        double begin = clock_.start(late) + c.delay();
+        double begin = clock_.start(late) + c.delay() + (way.late_here ? way.late_us : 0);
         while (now_us() < begin) {}
         const auto busy = [&] {
             const double from = now_us();

@@ -52,14 +52,21 @@ class Experiment:
 RATIOS = "0.1,0.5,0.75,1,1.1,1.25,1.5"
 WITHOUT_BASELINES = "ob1,ob1-thread,ucx,mpich,helper"
 
-def epochs_of_many(ranks, who, reps, seconds, systems):
-    return Experiment(
-        f"epochs-{ranks}", "epochs", "One-sided epochs, " + who,
-        f"--sizes 64K --operation put --asleep --time 0.6 --reps {reps} --warmup 1", slow_words="",
-        quick="--sizes 16K --operation put --only fence --asleep --reps 3 --warmup 0", settings=("net",), ranks=ranks,
-        reference=True, seconds=seconds, systems=systems, onesided=True, figure="SI 5.8, 5.9",
-        headline=[(figure, f"{k}_put{who}") for k in ("fence", "start", "lock")
-                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))])
+EPOCHS = [f"{k}_{op}" for k in ("fence", "start", "lock") for op in ("put", "get")]
+PUTS = EPOCHS[::2]
+
+
+def headline_of(epochs, late=False):
+    """T_lat, and the whole epoch with each of those who may compute in it."""
+    ways = ("_origin", "_target", "_late") if late else ("_origin", "_target")
+    return [("t_lat_min", e) for e in epochs] + [("t_total_min", e + who) for e in epochs for who in ways]
+
+
+def epochs_of_many(key, ranks, title, words, quick, systems, seconds, epochs, figure, **more):
+    return Experiment(key, "epochs", "One-sided epochs, " + title, words, settings=("net",), ranks=ranks, reference=True,
+                      seconds=seconds, systems=systems, onesided=True, figure=figure,
+                      quick="--sizes 16K --operation put --only fence --reps 3 --warmup 0 " + quick,
+                      headline=headline_of(epochs, "--late" in words), **more)
 
 
 EXPERIMENTS = [
@@ -135,18 +142,29 @@ EXPERIMENTS = [
         "--sizes 64K,256K,1M --time 0.4 --reps 12", slow_words="--sizes 64K,256K", quick="--sizes 16K --reps 5 --warmup 1",
         settings=("net",), seconds=2, systems="ob1", headline=[("t_total_min", "wire_target"), ("t_total_min", "wire_origin")]),
     Experiment(
-        "epochs", "epochs", "One-sided epochs: fence, start and complete, exclusive lock; origin or target computes",
-        "--sizes 64K,256K,1M --time 0.4 --reps 12", slow_words="--sizes 64K,256K",
-        quick="--sizes 16K --reps 5 --warmup 1", reference=True, seconds=8, systems=WITHOUT_BASELINES, onesided=True,
-        figure="SI 5.6 to 5.13",
-        headline=[(figure, f"{k}_{op}{who}") for k in ("fence", "start", "lock") for op in ("put", "get")
-                  for figure, who in (("t_lat_min", ""), ("t_total_min", "_origin"), ("t_total_min", "_target"))]),
-    epochs_of_many(8, "eight ranks (four on each node; computing is sleeping)", 6, 6, "ob1,ob1-thread,ucx,none,helper"),
-    epochs_of_many(16, "sixteen ranks (eight on each node; computing is sleeping)", 5, 8, "ob1,ucx,helper"),
+        "epochs", "epochs", "One-sided epochs: fence, start and complete, exclusive lock; origin or target computes, or the "
+        "origin computes and what it waits for comes late",
+        "--sizes 16K,64K,256K,1M --late --time 0.4 --reps 12", slow_words="--sizes 16K,64K,256K",
+        quick="--sizes 16K --late --reps 5 --warmup 1", reference=True, seconds=14, systems=WITHOUT_BASELINES, onesided=True,
+        figure="SI 5.6 to 5.13", headline=headline_of(EPOCHS, late=True)),
+    epochs_of_many("epochs-large", 2, "4 and 16 MiB", "--sizes 4M,16M --time 0.4 --reps 5 --warmup 1", "", "ob1,ucx,helper", 40,
+                   EPOCHS, "SI 5.6 to 5.13"),
+    epochs_of_many("epochs-to-many", 4, "each of two origins to two targets (two on each node; computing is sleeping)",
+                   "--sizes 16K,64K,256K --many --late --asleep --time 0.4 --reps 6 --warmup 1", "--many --late --asleep",
+                   "ob1,ucx,none,helper", 10, EPOCHS, "SI 5.10, 5.11", slow_words="--sizes 16K,64K"),
+    epochs_of_many("epochs-8-to-many", 8, "each of four origins to four targets (four on each node; computing is sleeping)",
+                   "--sizes 64K --operation put --many --late --asleep --time 0.6 --reps 6 --warmup 1", "--many --asleep",
+                   "ob1,ucx,helper", 12, PUTS, "SI 5.10, 5.11", slow_words="--sizes 16K"),
+    epochs_of_many("epochs-8", 8, "eight ranks (four on each node; computing is sleeping)",
+                   "--sizes 64K --operation put --asleep --time 0.6 --reps 6 --warmup 1", "--asleep",
+                   "ob1,ob1-thread,ucx,none,helper", 6, PUTS, "SI 5.8, 5.9", slow_words=""),
+    epochs_of_many("epochs-16", 16, "sixteen ranks (eight on each node; computing is sleeping)",
+                   "--sizes 64K --operation put --asleep --time 0.6 --reps 5 --warmup 1", "--asleep", "ob1,ucx,helper", 8, PUTS,
+                   "SI 5.8, 5.9", slow_words=""),
     Experiment(
         "passive", "passive", "One-sided operations while the target waits in MPI, and while it computes",
         "--time 0.5 --reps 30", slow_words="--sizes 64K", quick="--reps 3 --sizes 16K", seconds=6, systems=WITHOUT_BASELINES,
-        onesided=True, figure="SI 5.1(c)",
+        onesided=True,
         headline=[(f"passive_{how}_med", op) for op in ("fetch_and_op", "accumulate", "get", "lock_put_unlock")
                   for how in ("idle", "computing", "always")]
         + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),

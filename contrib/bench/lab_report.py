@@ -219,8 +219,9 @@ class Report:
             yield charts.bars(f"overlap, {charts.size_name(size)} per rank, {where}", "overlap",
                               {k[1:].replace("reduce_scatter", "red_scat"): v for k, v in groups.items()}, self.systems,
                               TITLES, -0.5, 1.05, 1)
-        elif e.key == "epochs":
-            for who in ("origin", "target"):
+        elif e.program == "epochs":
+            for who, words in (("_origin", "the origin computes"), ("_target", "the target computes"),
+                               ("_late", "the origin computes, what it waits for comes late")):
                 modes = [m for m in self.r.modes(e.key, setting, "t_total_min") if m.endswith(who)]
                 if not modes:
                     continue
@@ -231,8 +232,8 @@ class Report:
                         total = self.r.get(e.key, setting, system, "t_total_min", mode, size)
                         t_syn = self.r.get(e.key, setting, system, "t_syn", mode, size)
                         if total and t_syn:
-                            groups.setdefault(mode[:-7].replace("_", " "), {})[system] = total.middle / t_syn.middle
-                yield charts.bars(f"epoch of {charts.size_name(size)}, the {who} computes, {where}", "of the ideal",
+                            groups.setdefault(mode[:-len(who)].replace("_", " "), {})[system] = total.middle / t_syn.middle
+                yield charts.bars(f"epoch of {charts.size_name(size)}, {words}, {where}", "of the ideal",
                                   groups, self.systems, TITLES, 0, None, 1)
         elif e.key == "passive":
             for how, words in (("idle", "waits in MPI, and computes in turns"), ("computing", "computes, and waits in turns"),
