@@ -115,6 +115,33 @@ TEST_P(epochs_and_waits, an_exposure_that_waits_for_its_origins) {
     thread_ends_it();
 }
 
+// The exposure may end in a call of the application, which then asks for nothing.
+TEST_P(epochs_and_waits, a_fence_behind_an_exposure_is_asked_for_at_once) {
+    unsigned waited = 0;
+    rma_sync exposure;
+    exposure.user = &waited;
+    call(n.a, [&](rma &r) {
+        r.post(zero, {1}, false, true);
+        r.wait(zero, &exposure);
+        r.fence(zero, &mine);
+    });
+    EXPECT_EQ(before + 2, armed(n.a)) << "for the exposure's end, and for the barrier";
+    rma_sync completed;
+    call(n.b, [&](rma &r) {
+        r.await_post(r.peer(one, 0));
+        r.complete(r.peer(one, 0), &completed);
+    });
+    wait_until("the access", [&] {
+        n.b.progress();
+        return completed.done();
+    });
+    call(n.a, [&](rma &) {}); // ends the exposure, or finds that the thread has
+    rma_sync theirs;
+    call(n.b, [&](rma &r) { r.fence(one, &theirs); });
+    thread_ends_it();
+    n.drive("both", [&] { return theirs.done() && 1 == waited; });
+}
+
 INSTANTIATE_TEST_SUITE_P(levels, epochs_and_waits, testing::Bool());
 
 } // namespace
