@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# Instructions per message can be counted, with smartint and with ob1. How many decides nothing.
+# Instructions per message can be counted, with smartint and with ob1. How many decides nothing, but that a job with ob1
+# takes as many as where smartint is not installed.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -20,4 +21,19 @@ for system in ob1 'smartint helper'; do
         fail "bench/instructions-${system// /-}" "nothing was counted"
     fi
 done
+
+# counts_of_ob1 TABLE: of a send, and of a receive
+counts_of_ob1() { awk '$1 == "ob1" && NF == 3 { print $2, $3 }' <<<"$1"; }
+stock=$("$(command -v ompi_info.openmpi || command -v ompi_info)" --parsable --path pkglibdir | sed 's/^path:pkglibdir://')
+without=$(OMPI_MCA_mca_base_component_path=$stock timeout -k 10 200 "$top/contrib/bench/instructions" --systems ob1 --sizes 1 \
+    --messages 40 2>&1)
+echo "without smartint: $(counts_of_ob1 "$without")"
+# a receive's count moves with how often its library looks for events
+if awk -v with="$(counts_of_ob1 "$table")" -v without="$(counts_of_ob1 "$without")" 'BEGIN {
+    split(with, a); split(without, b)
+    exit !(a[1] > 0 && b[1] > 0 && a[1] < 1.01 * b[1] && a[2] < 1.05 * b[2]) }'; then
+    pass bench/instructions-inert
+else
+    fail bench/instructions-inert "ob1: $(counts_of_ob1 "$table") with smartint installed, $(counts_of_ob1 "$without") without"
+fi
 summary

@@ -12,22 +12,10 @@ namespace {
 receive_request *make(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
                       ompi_communicator_t *comm, bool persistent) {
     receive_request *r = obtain_receive();
-    if (nullptr == r) {
-        return nullptr;
+    if (nullptr != r) {
+        set_up(r, buf, count, datatype, tag, comm, persistent);
+        r->src = src;
     }
-    OMPI_REQUEST_INIT(&r->super, persistent);
-    r->super.req_mpi_object.comm = comm;
-    r->super.req_status._cancelled = 0;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
-    r->buf = buf;
-    r->count = count;
-    r->datatype = datatype;
-    r->comm = comm;
-    r->src = src;
-    r->tag = tag;
-    r->active = r->freed = false;
-    OBJ_RETAIN(comm);
-    OMPI_DATATYPE_RETAIN(datatype);
     return r;
 }
 

@@ -47,6 +47,23 @@ receive_request *obtain_receive(); // nullptr: out of memory
 void give_back(send_request *r);
 void give_back(receive_request *r);
 
+// What both have of the call that makes them; they hold communicator and datatype until they are given back.
+template <class R, class B>
+void set_up(R *r, B *buf, std::size_t count, ompi_datatype_t *datatype, int tag, ompi_communicator_t *comm, bool persistent) {
+    OMPI_REQUEST_INIT(&r->super, persistent);
+    r->super.req_mpi_object.comm = comm;
+    r->super.req_status._cancelled = 0;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
+    r->buf = buf;
+    r->count = count;
+    r->datatype = datatype;
+    r->comm = comm;
+    r->tag = tag;
+    r->active = r->freed = false;
+    OBJ_RETAIN(comm);
+    OMPI_DATATYPE_RETAIN(datatype);
+}
+
 // Ready the operation inside: buffer or convertor, length, functions.
 void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count,
          ompi_datatype_t *datatype);

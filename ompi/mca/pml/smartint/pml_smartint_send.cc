@@ -31,24 +31,12 @@ send_request *make(const void *buf, std::size_t count, ompi_datatype_t *datatype
                    int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
                    bool persistent) {
     send_request *r = obtain_send();
-    if (nullptr == r) {
-        return nullptr;
+    if (nullptr != r) {
+        set_up(r, buf, count, datatype, tag, comm, persistent);
+        r->dst = dst;
+        r->mode = mode;
+        r->bsend_buffer = nullptr;
     }
-    OMPI_REQUEST_INIT(&r->super, persistent);
-    r->super.req_mpi_object.comm = comm;
-    r->super.req_status._cancelled = 0;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
-    r->buf = buf;
-    r->count = count;
-    r->datatype = datatype;
-    r->comm = comm;
-    r->dst = dst;
-    r->tag = tag;
-    r->mode = mode;
-    r->bsend_buffer = nullptr;
-    r->active = r->freed = false;
-    OBJ_RETAIN(comm);
-    OMPI_DATATYPE_RETAIN(datatype);
     return r;
 }
 
