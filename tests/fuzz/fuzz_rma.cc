@@ -128,7 +128,7 @@ void call(bench &b, input &in) {
     }
     switch (in.below(12)) {
     case 0:
-        r.lock(p, in.flag(), in.flag() ? b.sync() : nullptr);
+        r.lock(p, in.flag(), in.flag() ? b.sync() : nullptr, in.below(3));
         break;
     case 1:
         r.unlock(p, b.sync());
@@ -159,7 +159,7 @@ void call(bench &b, input &in) {
         r.complete(p, b.sync());
         break;
     case 8:
-        if (rma_hold::none == p->held && r.try_take(p, in.flag())) {
+        if (rma_hold::none == p->held && r.try_take(p, in.flag(), in.below(3))) {
             r.try_drop(p);
         }
         break;

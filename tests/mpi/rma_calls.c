@@ -70,10 +70,22 @@ static void kinds(void)
     MPI(MPI_Win_free(&win));
 }
 
+static void wrong_flushes(MPI_Win win)
+{
+    const int nobody[] = {n_ranks, n_ranks + 100000000, -9};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT(MPI_Win_flush(nobody[i], win), MPI_ERR_RANK);
+        EXPECT(MPI_Win_flush_local(nobody[i], win), MPI_ERR_RANK);
+    }
+    MPI(MPI_Win_flush(MPI_PROC_NULL, win));
+    MPI(MPI_Win_flush_local(MPI_PROC_NULL, win));
+}
+
 static void wrong_use(void)
 {
     test_note = "wrong use";
-    int *memory, value = 1, flag;
+    int *memory, value = 1, pair[2] = {0}, flag;
+    MPI_Datatype two;
     MPI_Win win, fixed;
     MPI_Group world, self, empty;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -104,8 +116,14 @@ static void wrong_use(void)
         EXPECT(MPI_Put(&value, 1, MPI_INT, my_rank, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
     }
     EXPECT(MPI_Put(&value, 1, MPI_INT, n_ranks, 0, 1, MPI_INT, win), MPI_ERR_RANK);
+    wrong_flushes(win);
     MPI(MPI_Win_unlock(right, win));
     MPI(MPI_Win_lock_all(0, win));
+    wrong_flushes(win);
+    MPI_Type_contiguous(2, MPI_INT, &two);
+    MPI_Type_commit(&two);
+    EXPECT(MPI_Compare_and_swap(pair, pair, pair, two, right, 0, win), MPI_ERR_TYPE);
+    MPI_Type_free(&two);
     EXPECT(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
     EXPECT(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win), MPI_ERR_RMA_SYNC);
     MPI(MPI_Win_unlock_all(win));

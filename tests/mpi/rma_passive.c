@@ -82,9 +82,8 @@ static void exclusive(void)
 // A word for one rank: it is there when this returns, whatever that rank does.
 static void tell(int rank, int64_t value)
 {
-    MPI(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, tell_win));
     MPI(MPI_Put(&value, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, tell_win));
-    MPI(MPI_Win_unlock(rank, tell_win));
+    MPI(MPI_Win_flush(rank, tell_win));
 }
 
 // Computes until it comes. No call of MPI.
@@ -99,7 +98,15 @@ static void make_tell(void)
 {
     MPI(MPI_Win_allocate(sizeof(*told), sizeof(*told), MPI_INFO_NULL, MPI_COMM_WORLD, &told, &tell_win));
     *told = 0;
+    MPI(MPI_Win_lock_all(0, tell_win)); // a lock of its own would wait for those of the other window, asked for before it
     MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void free_tell(void)
+{
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    MPI(MPI_Win_unlock_all(tell_win));
+    MPI(MPI_Win_free(&tell_win));
 }
 
 // Late post: the origin's put waits for the target's post, which comes when the origin computes. The
@@ -134,8 +141,7 @@ static void late_post(void)
         MPI_Group_free(&other);
     }
     MPI_Group_free(&world);
-    MPI(MPI_Barrier(MPI_COMM_WORLD));
-    MPI(MPI_Win_free(&tell_win));
+    free_tell();
 }
 
 // A fence that ends nothing does not wait: rank 0's put behind it goes when rank 1 has come to it, while
@@ -161,8 +167,7 @@ static void late_fence(void)
         }
         MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     }
-    MPI(MPI_Barrier(MPI_COMM_WORLD));
-    MPI(MPI_Win_free(&tell_win));
+    free_tell();
 }
 
 // A lock is waited for by the engine: rank 1's put goes when rank 0 lets go, while rank 1 computes.
@@ -190,8 +195,7 @@ static void late_lock(void)
             MPI(MPI_Win_unlock(0, win));
         }
     }
-    MPI(MPI_Barrier(MPI_COMM_WORLD));
-    MPI(MPI_Win_free(&tell_win));
+    free_tell();
 }
 
 // The same with a lock that a third process holds: it goes from holder to waiter while the target computes, and so does
@@ -227,8 +231,7 @@ static void lock_of_a_third(void)
             MPI(MPI_Win_unlock(0, win));
         }
     }
-    MPI(MPI_Barrier(MPI_COMM_WORLD));
-    MPI(MPI_Win_free(&tell_win));
+    free_tell();
 }
 
 // What is asked for comes while the origin computes, as the target does: the lock, and then a get of more than transports

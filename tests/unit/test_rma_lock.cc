@@ -126,6 +126,51 @@ TEST_F(locks, are_shared_by_those_between_exclusive_ones) {
     let_go(1);
 }
 
+// Of two targets, by a process that waits for the first: the second lock is not asked for, and another process gets it, as
+// it would where every call waits. One that belongs to no thread's order, or to another thread's, is.
+TEST_F(locks, of_one_thread_are_asked_for_in_the_order_of_its_calls) {
+    ask(1, true);
+    origin &waiting = all_[2];
+    rma &r = waiting.e.one_sided();
+    rma_sync first, second, other, loose;
+    waiting.e.enter();
+    r.lock(waiting.peer(), true, &first, 1);
+    r.lock(r.peer(waiting.window, 3), true, &second, 1);
+    EXPECT_FALSE(r.try_take(r.peer(waiting.window, 4), true, 1));
+    r.lock(r.peer(waiting.window, 4), true, &other, 2);
+    r.lock(r.peer(waiting.window, 2), true, &loose);
+    waiting.e.leave();
+    settle();
+    EXPECT_FALSE(first.done());
+    EXPECT_FALSE(second.done());
+    EXPECT_TRUE(other.done());
+    EXPECT_TRUE(loose.done());
+    rma_sync held, dropped;
+    rma &third = all_[3].e.one_sided();
+    rma_peer *itself = third.peer(all_[3].window, 3);
+    all_[3].e.enter();
+    third.lock(itself, true, &held, 1);
+    all_[3].e.leave();
+    settle();
+    EXPECT_TRUE(held.done()) << "nobody else has it";
+    let_go(1);
+    EXPECT_TRUE(first.done());
+    EXPECT_FALSE(second.done()) << "it is asked for now";
+    all_[3].e.enter();
+    third.unlock(itself, &dropped);
+    all_[3].e.leave();
+    settle();
+    EXPECT_TRUE(second.done());
+    rma_sync all;
+    waiting.e.enter();
+    for (const int rank : {0, 2, 3, 4}) {
+        r.unlock(r.peer(waiting.window, rank), &all);
+    }
+    waiting.e.leave();
+    settle();
+    EXPECT_TRUE(all.done() && dropped.done());
+}
+
 TEST_F(locks, the_target_itself_waits_in_turn) {
     ask(1, true);
     ask(target, true);

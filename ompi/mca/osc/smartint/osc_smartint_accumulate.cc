@@ -149,7 +149,7 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
     }
     const rma_type t = basic_type(type);
     const std::uint32_t bytes = rma_type_bytes(t);
-    if (0 == bytes || bytes > sizeof(rma_item::operands) / 2) {
+    if (0 == bytes || bytes > sizeof(rma_item::operands) / 2 || bytes != type->super.size) { // of several: none of MPI's own
         return MPI_ERR_TYPE;
     }
     std::byte operands[sizeof(rma_item::operands)];

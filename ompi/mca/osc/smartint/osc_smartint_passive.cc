@@ -13,6 +13,13 @@ namespace {
 
 rma &one_sided() { return engine::instance().one_sided(); }
 
+// Of the application's threads, from 1 on.
+std::uint32_t this_thread() {
+    static std::atomic<std::uint32_t> last{0}; // relaxed: it makes numbers and orders nothing
+    static thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return number;
+}
+
 // Every target with something under way.
 template <class F> void each_peer(module &m, F f) {
     for (auto &p : m.window->peers) {
@@ -20,6 +27,13 @@ template <class F> void each_peer(module &m, F f) {
             f(p.get());
         }
     }
+}
+
+// Open MPI looks at the rank of every call but these.
+template <class F> int flush_towards(int target, ompi_win_t *win, F begin) {
+    return MPI_PROC_NULL == target             ? MPI_SUCCESS
+           : ompi_win_peer_invalid(win, target) ? MPI_ERR_RANK
+                                                : blocking(of(win), begin);
 }
 
 void flush_one(rma_peer *p, rma_sync *sync) {
@@ -55,9 +69,11 @@ int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool
     m.locks.insert(target, unchecked);
     rma_peer *p = one_sided().peer(m.window, target);
     const bool exclusive = MPI_LOCK_EXCLUSIVE == type;
-    if (!unchecked && !one_sided().try_take(p, exclusive)) {
+    // A lock with a request is taken when it can be had, whatever others are waited for.
+    const std::uint32_t thread = waits ? 0 : this_thread();
+    if (!unchecked && !one_sided().try_take(p, exclusive, thread)) {
         const bool here_too = target == m.rank() || m.shared();
-        one_sided().lock(p, exclusive, here_too || waits ? sync : nullptr);
+        one_sided().lock(p, exclusive, here_too || waits ? sync : nullptr, thread);
     }
     return MPI_SUCCESS;
 }
@@ -147,11 +163,11 @@ int osc_smartint_sync(ompi_win_t *) noexcept {
 }
 
 int osc_smartint_flush(int target, ompi_win_t *win) noexcept {
-    return blocking(of(win), [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
+    return flush_towards(target, win, [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }
 
 int osc_smartint_flush_local(int target, ompi_win_t *win) noexcept {
-    return blocking(of(win), [&](module &m, rma_sync *s) {
+    return flush_towards(target, win, [&](module &m, rma_sync *s) {
         if (!m.all_locked && !m.locks.contains(target)) {
             return MPI_ERR_RMA_SYNC;
         }

@@ -22,6 +22,7 @@ rma::rma(engine &e) : e_(e), pid_(static_cast<std::uint32_t>(getpid())) {}
 
 rma::~rma() {
     // A job that ends in the middle: items belong to their queues, or to the lists behind them.
+    locks_.clear();
     gets_.each([](rma_item *i) {
         if (i->waiting) { // else it stood in a queue
             delete i;
@@ -268,6 +269,9 @@ void rma::end(rma_item *i, rma_error error) {
 }
 
 void rma::discard(rma_item *i) {
+    if (0 != i->thread) {
+        leave_order(i);
+    }
     if (nullptr != i->network) {
         e_.network_.unpin(&i->network->memory);
     }

@@ -81,6 +81,7 @@ struct rma_item {
     rma_operator op = rma_operator::replace;
     rma_type type = rma_type::bytes;
     std::uint64_t after_fence = 0; // not before that many fences are through
+    std::uint32_t thread = 0; // lock: not asked for before those that this thread asked for earlier are held; 0: at once
     rma_sync *sync = nullptr;
 
     // operations: memory of the origin, result of a get or fetch, memory of the target
@@ -312,10 +313,12 @@ public:
     bool test(rma_window *w);                 // the same, without waiting; true: it has ended
     void await_post(rma_peer *p);
     void complete(rma_peer *p, rma_sync *sync);
-    void lock(rma_peer *p, bool exclusive, rma_sync *sync);
+    // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
+    // take several in the same order do not wait for each other; 0: this one in any order.
+    void lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread = 0);
     void unlock(rma_peer *p, rma_sync *sync);
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
-    bool try_take(rma_peer *p, bool exclusive);
+    bool try_take(rma_peer *p, bool exclusive, std::uint32_t thread = 0);
     bool try_drop(rma_peer *p);
     // All that was sent there is done; and nothing stands in the queue either: a flush has nothing to wait for.
     static bool settled(const rma_peer *p) {
@@ -454,6 +457,8 @@ private:
     // rma_lock.cc
     bool try_lock(rma_peer *p, bool exclusive);
     step take_lock_item(rma_peer *p, rma_item *i);
+    rma_item *first_lock(std::uint32_t thread) const;
+    void leave_order(const rma_item *i);
     void let_go(rma_peer *p, bool exclusive);
     void forget_locks(rma_peer *p);
     void ask_lock(rma_peer *p, bool exclusive);
@@ -469,6 +474,7 @@ private:
     rma_transfer *free_transfers_ = nullptr;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
+    std::deque<rma_item *> locks_; // of threads, in the order of the calls, until they are held
     std::vector<rma_peer *> unasked_peers_; // see may_arm
     std::vector<rma_window *> unasked_windows_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;

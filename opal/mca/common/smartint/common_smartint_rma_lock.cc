@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "common_smartint_engine.h"
@@ -42,19 +43,37 @@ void alone::wait(std::uint32_t pid) {
     }
 }
 
-void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync) {
+void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread) {
     rma_item *i = make(rma_item::what::lock, sync);
     i->exclusive = exclusive;
+    i->thread = thread;
+    if (0 != thread) {
+        locks_.push_back(i);
+    }
     push(p, i);
+}
+
+// The first of this thread's that is not held, or nullptr.
+rma_item *rma::first_lock(std::uint32_t thread) const {
+    const auto first = std::find_if(locks_.begin(), locks_.end(), [&](const rma_item *i) { return thread == i->thread; });
+    return locks_.end() == first ? nullptr : *first;
+}
+
+// It is held, or never will be: the thread's next one may be asked for.
+void rma::leave_order(const rma_item *i) {
+    std::erase(locks_, i);
+    if (const rma_item *next = first_lock(i->thread); nullptr != next) {
+        activate(next->peer);
+    }
 }
 
 void rma::unlock(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::unlock, sync)); }
 
 // ---- as origin
 
-bool rma::try_take(rma_peer *p, bool exclusive) {
+bool rma::try_take(rma_peer *p, bool exclusive, std::uint32_t thread) {
     const rma_window *w = p->window;
-    if (nullptr == p->words || nullptr != p->head || rma_hold::none != p->held ||
+    if (nullptr == p->words || (0 != thread && nullptr != first_lock(thread)) || nullptr != p->head || rma_hold::none != p->held ||
         w->fences_done < w->fences_begun || !take_lock(*p->words, exclusive, false)) {
         return false;
     }
@@ -98,6 +117,10 @@ bool rma::try_lock(rma_peer *p, bool exclusive) {
 rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
     const rma_hold hold = i->exclusive ? rma_hold::exclusive : rma_hold::shared;
     if (!i->begun) {
+        if (rma_item *first = 0 == i->thread ? i : first_lock(i->thread); i != first) {
+            arm(first->peer, rma_epoch_kind::grant);
+            return step::blocked;
+        }
         if (try_lock(p, i->exclusive)) {
             p->held = hold;
             return step::done;
