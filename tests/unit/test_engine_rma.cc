@@ -59,7 +59,7 @@ protected:
         }
     };
 
-    pair_of_windows() {
+    explicit pair_of_windows(std::uint32_t ring_bytes = 16384) : pair_(with_rings(ring_bytes)) {
         zero_.self = pair_.a.add_self();
         one_.self = pair_.b.add_self();
         make(zero_, {{zero_.self}, {pair_.to_b}});
@@ -84,13 +84,13 @@ protected:
         pair_.drive(what, [&] { return x.done() && y.done(); });
     }
 
-    static params smallest_ring() {
+    static params with_rings(std::uint32_t bytes) {
         params p = test::test_params("none");
-        p.ring_bytes = 16384;
+        p.ring_bytes = bytes;
         return p;
     }
 
-    test::node_pair pair_{smallest_ring()};
+    test::node_pair pair_;
     side zero_{pair_.a, 0};
     side one_{pair_.b, 1};
 };
@@ -249,6 +249,52 @@ TEST_F(pair_of_windows, a_fetch_that_is_refused_for_one_of_its_runs_ends) {
             EXPECT_EQ(0U, zero_.peer(to)->fetching + zero_.peer(to)->getting);
         }
     }
+}
+
+// Both count what is fetched and not back, and the target refuses what is too much. Here its answers go in small parts,
+// and the ring takes only some of them at first.
+class large_rings : public pair_of_windows {
+protected:
+    large_rings() : pair_of_windows(1 << 20) {}
+    // Messages that nobody receives into the ring of zero, up to the one that finds no room; how many.
+    unsigned fill(unsigned most) {
+        const std::array<byte, 4096> data{};
+        unsigned n = 0;
+        one_.e.enter();
+        while (n < most && one_.e.try_eager(pair_.to_a, {77, 1, 1}, data.data(), data.size())) {
+            ++n;
+        }
+        one_.e.leave();
+        return n;
+    }
+};
+
+TEST_F(large_rings, a_target_counts_what_is_fetched_as_the_origin_does) {
+    pair_.to_b->max_payload = 65592;
+    pair_.to_a->max_payload = 2016;
+    const unsigned all = fill(100000);
+    while (engine_access::unexpected_messages(zero_.e) < all) {
+        zero_.e.progress();
+    }
+    ASSERT_EQ(all - 8, fill(all - 8)); // room for some 30 KiB
+    rma_sync done;
+    std::array<byte, exposed> before{};
+    before = one_.memory;
+    for (const std::size_t bytes : {200536, 63512, 63512, 63512}) {
+        rma_item *i = rma::make(rma_item::what::fetch, &done);
+        i->op = rma_operator::no_op;
+        zero_.submit(1, i, one_.memory.data(), rma_layout(bytes));
+    }
+    one_.e.progress(); // answers, up to the ring's end
+    for (int i = 0; i < 100; ++i) {
+        zero_.e.progress(); // has some of it, and asks for more
+    }
+    EXPECT_FALSE(one_.peer(0)->replies.empty());
+    EXPECT_GT(zero_.peer(1)->fetching, 200536U) << "the test is none";
+    pair_.drive("all fetches", [&] { return done.done(); });
+    EXPECT_EQ(0U, count(one_.e, stat::refused_messages));
+    EXPECT_EQ(before, one_.memory);
+    EXPECT_TRUE(zero_.e.one_sided().idle(zero_.window));
 }
 
 // What lies between the pieces of one run need not be attached, and regions that touch are one.

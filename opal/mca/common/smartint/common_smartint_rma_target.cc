@@ -259,8 +259,10 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
         }
         r.sent += bytes;
         room -= bytes;
+        if (!r.kept.empty()) { // with each part, as the origin does: it may ask for as much at once
+            p->fetched -= std::min<std::uint64_t>(p->fetched, bytes);
+        }
     }
-    p->fetched -= std::min<std::uint64_t>(p->fetched, r.kept.size());
     return step::done;
 }
 
