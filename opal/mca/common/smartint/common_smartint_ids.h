@@ -41,7 +41,7 @@ public:
         slot &s = slots_[static_cast<std::uint32_t>(id)];
         s.p = nullptr;
         --live_;
-        ++s.generation;
+        s.generation = 0xffffffffU == s.generation ? 1 : s.generation + 1;
         s.next = free_;
         free_ = static_cast<std::uint32_t>(id);
     }

@@ -186,6 +186,9 @@ void rma::take_what_is_left() {
                 p->overdue = true;
                 pump(p.get());
                 settle_state(p.get());
+                if (p->stuck) {
+                    activate(p.get());
+                }
             }
         }
     }
