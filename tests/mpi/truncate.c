@@ -3,8 +3,8 @@
 // or not, contiguous or strided, and writes nothing past the receive's space; sender, later messages
 // and other requests are not disturbed. In all pairs (r, r ^ 1) at once.
 // argv[1] "lenient": leave out what stock ob1 4.1.4 gets wrong:
-// it writes a rendezvous message past the end of a contiguous receive (vader with CMA, tcp), and calls
-// an Mrecv into a type of no bytes a success.
+// it writes a rendezvous message past the end of a contiguous receive (vader with CMA, tcp), calls
+// an Mrecv into a type of no bytes a success, and looks for the error handler of a communicator that is gone.
 #include "check.h"
 
 enum { TAG = 8, GO = 9, MAX_SIZE = 4 << 20 };
@@ -84,6 +84,30 @@ static void truncated(size_t sent, size_t room, int strided, int way)
             MPI(MPI_Type_free(&type));
         }
     }
+}
+
+// The communicator's handle is freed between Mprobe and Mrecv: its error handler counts until then.
+static void of_a_freed_communicator(size_t n)
+{
+    MPI_Comm freed;
+    unsigned char *buf = guarded_alloc(n);
+    snprintf(note, sizeof(note), "Mrecv of %zu bytes after the communicator was freed", n);
+    MPI(MPI_Comm_dup(comm, &freed));
+    MPI(MPI_Comm_set_errhandler(freed, MPI_ERRORS_RETURN));
+    if (0 == my_side) {
+        fill(buf, n, pair_key(113, n, 0, 0));
+        MPI(MPI_Send(buf, (int) n, MPI_BYTE, my_peer, TAG, freed));
+        MPI(MPI_Comm_free(&freed));
+    } else if (1 == my_side) {
+        MPI_Message message;
+        MPI(MPI_Mprobe(my_peer, TAG, freed, &message, MPI_STATUS_IGNORE));
+        MPI(MPI_Comm_free(&freed));
+        int rc = MPI_Mrecv(buf, (int) n / 2, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        CHECK(MPI_ERR_TRUNCATE == error_class(rc), "error class %d, expected MPI_ERR_TRUNCATE", error_class(rc));
+    } else {
+        MPI(MPI_Comm_free(&freed));
+    }
+    guarded_free(buf, n);
 }
 
 // After the error: same size, fitting now.
@@ -185,6 +209,9 @@ int main(int argc, char **argv)
     }
     among_many(100);
     among_many(200000);
+    for (int big = 0; !lenient && big < 2; ++big) {
+        of_a_freed_communicator(big ? 200000 : 100);
+    }
     MPI(MPI_Comm_free(&comm));
     return finish();
 }

@@ -29,6 +29,16 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
+// MPI_Mrecv hands an error on to the communicator's handler, and has no reference to it; the program may have freed its own.
+// So it stays until this thread's next error.
+void release_later(ompi_communicator_t *comm) {
+    static thread_local ompi_communicator_t *kept = nullptr;
+    if (nullptr != kept) {
+        OBJ_RELEASE(kept);
+    }
+    kept = comm;
+}
+
 } // namespace
 
 int begin_receive(receive_request *r) {
@@ -119,8 +129,13 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     op.blocking = true;
     block([&](engine &e) { e.receive_matched(&op, u); },
           [&] { return op_state::done == op.state.seen(); });
-    OBJ_RELEASE(comm);
-    return fill_status(op, status);
+    const int rc = fill_status(op, status);
+    if (MPI_SUCCESS == rc) {
+        OBJ_RELEASE(comm);
+    } else {
+        release_later(comm);
+    }
+    return rc;
 }
 
 int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
