@@ -44,6 +44,8 @@ differing rendezvous-read-write '' rendezvous=read rendezvous=write
 differing rendezvous-read-copy '' rendezvous=read rendezvous=copy
 differing rendezvous-write-copy '' rendezvous=write rendezvous=copy
 differing rendezvous-auto-copy '' rendezvous=auto rendezvous=copy
+differing window-bytes "$NETWORK --mca smartint_network_eager_limit 0" window_bytes=65536 window_bytes=268435456
+differing window-bytes-copy '--mca smartint_rendezvous copy' window_bytes=65536 window_bytes=16777216
 differing transport "$NETWORK" transport=tcp transport=none
 
 # ---- two of Open MPI's daemons on one host: what it says of a node's ranks is true of one of them. vader's segments

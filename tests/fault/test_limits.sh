@@ -169,6 +169,29 @@ else
     skip fault/yama "gcc is missing"
 fi
 
+# ---- PID namespaces: each rank in one of its own, as in a container. A rank's number is another process there, itself
+# even; with the same addresses everywhere a copy from that one would go well.
+if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
+    ALONE=(setarch -R unshare -f -p --mount-proc --kill-child)
+    for words in sizes 'rma_random 2 30 create'; do
+        read -r name arguments <<<"$words"
+        program "$name"
+        rm -f "$WORK"/stats.*
+        # shellcheck disable=SC2086
+        run_job "pid-namespaces-$name" 60 "${S[@]}" --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
+            "${ALONE[@]}" "$PROGRAM" $arguments
+        expect_ok
+        expect_message 'The kernel refused a direct copy' 'PID namespaces' 'Remedy: .*'
+        for rank in 0 1; do
+            expect_counter $rank reads_app == 0
+            expect_counter $rank wakes_sent == 0
+        done
+        verdict
+    done
+else
+    skip "$LABEL/pid-namespaces" "this user cannot make them"
+fi
+
 # ---- threads: the limit on processes does not hold for root
 if [ "$(id -u)" -ne 0 ]; then
     limited "-u 1"

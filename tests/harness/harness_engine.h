@@ -30,6 +30,7 @@ public:
     static void take_message(engine &e, const void *message, std::uint32_t bytes) {
         e.take_message(static_cast<const std::byte *>(message), bytes);
     }
+    static void note_arrival(engine &e, std::uint64_t name, std::uint32_t sequence) { e.note_arrival(name, 0, sequence); }
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
     static board_owner &board(engine &e) { return e.board_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }

@@ -85,6 +85,26 @@ TEST_F(computing, a_notice_that_overtakes_its_message_wakes_the_thread_once_and_
     EXPECT_TRUE(seen) << "the thread gave up each time before the message came";
 }
 
+TEST_F(computing, what_a_process_of_another_job_has_sent_says_nothing_of_notices) {
+    for (const bool own : {false, true}) {
+        node_pair n(parameters());
+        n.start_threads();
+        settle(n);
+        test_recv r;
+        r.aim(big, ctx, 0, tag);
+        n.receive(n.b, r);
+        n.b.enter();
+        engine_access::note_arrival(n.b, own ? name_of(0) : name_of(0) + (1ULL << 32), 5000);
+        n.b.leave();
+        const auto o = post_and_wake(n, 1, make_rts_key(ctx, 0, tag), static_cast<std::uint32_t>(name_of(0)), 10);
+        EXPECT_EQ(!own, o.matched) << "the tenth came before the last that was handled";
+        test_send s;
+        s.aim(n.to_b, big, 3, ctx, 0, tag);
+        n.send(n.a, s);
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    }
+}
+
 TEST_F(computing, a_notice_that_overtakes_its_answer_wakes_the_sender_once_and_it_writes) {
     for (const char *how : {"copy", "write"}) {
         const std::uint64_t bytes = big;

@@ -15,7 +15,7 @@ namespace {
 using namespace layout;
 
 TEST(layout, its_version_goes_with_these_numbers) {
-    EXPECT_EQ(3U, version);
+    EXPECT_EQ(4U, version);
     EXPECT_EQ(0x31746e6974726d73ULL, magic);
     EXPECT_EQ(0, std::memcmp(&magic, "smrtint1", 8));
     EXPECT_EQ(64U, line);
@@ -68,6 +68,7 @@ TEST(layout, offsets_of_a_slot_are_pinned) {
     EXPECT_EQ(0U, offsetof(slot_control, attached));
     EXPECT_EQ(16U, offsetof(slot_control, start_time));
     EXPECT_EQ(24U, offsetof(slot_control, stopped));
+    EXPECT_EQ(32U, offsetof(slot_control, pid_namespace));
     EXPECT_EQ(448U, offsetof(slot, requests));
     EXPECT_EQ(448U + 4096, offsetof(slot, notices));
     EXPECT_EQ(448U + 4096 + 2048, offsetof(slot, seen));

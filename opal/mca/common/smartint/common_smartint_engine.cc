@@ -136,6 +136,7 @@ void engine::attach_slot() {
     c.wake_fd.store(wake_fd_, std::memory_order_relaxed);
     c.vpid = static_cast<std::uint32_t>(me_.name);
     c.start_time = process_start_time(pid);
+    c.pid_namespace = pid_namespace();
     cpu_set_t set;
     if (0 == sched_getaffinity(0, sizeof(set), &set)) {
         for (unsigned i = 0; i < layout::cpu_mask_words * 64 && i < CPU_SETSIZE; ++i) {
@@ -283,12 +284,10 @@ endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
     if (endpoint *known = find_peer(name); nullptr != known) {
         return known;
     }
-    const auto &c = segment_.slot(slot).control;
     auto ep = std::make_unique<endpoint>();
     ep->name = name;
     ep->way = route::shared;
     ep->slot = static_cast<std::uint16_t>(slot);
-    ep->pid = c.pid.load(std::memory_order_relaxed); // 0 until it attached; looked at again
     ep->ring.attach(&segment_.slot(slot).ring, segment_.ring(slot), segment_.ring_bytes());
     const std::uint32_t quarter = segment_.ring_bytes() / 4 - layout::line;
     ep->eager_limit = std::min<std::uint32_t>(params_.eager_limit, quarter - wire::max_header);

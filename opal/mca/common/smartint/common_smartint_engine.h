@@ -70,6 +70,7 @@ struct endpoint {
     bool lost = false;
     bool told = false; // that it is lost
     bool direct = true; // direct copies work (found out at the first)
+    bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;
     std::uint32_t max_payload = 0; // of one message, beside its header
     std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
@@ -332,6 +333,8 @@ private:
     void arm_request(const key_pattern &p, int *index);
     void disarm_request(int *index);
     void check_matched();
+    // kind: what it is, in the upper bits of a notice's source.
+    void note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t sequence);
     bool chance(std::uint32_t percent);
     void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
     void ring_helper(unsigned index);
@@ -380,6 +383,7 @@ private:
                           const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
+    bool may_copy(endpoint *ep);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
     // Take an entry of our slot for both sides to work on, from offset `from`.

@@ -91,6 +91,15 @@ void engine::check_matched() {
     }
 }
 
+// Its notice, if there was one, is of no use any more. Processes of other jobs have numbers of their own, and post none.
+void engine::note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t sequence) {
+    if (board_.attached() && name >> 32 == me_.name >> 32) {
+        const std::uint32_t source = static_cast<std::uint32_t>(name) | kind;
+        board_.publish_seen(source, sequence);
+        matched_hint_ = board_.settle(source, sequence) || matched_hint_;
+    }
+}
+
 // What was announced did not come: a lost, late or forged notice. Arm again.
 bool engine::give_up_matches() {
     const bool again = board_.rearm_matched();

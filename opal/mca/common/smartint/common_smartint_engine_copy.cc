@@ -36,12 +36,28 @@ engine::copy_view engine::view_of(copy_job *job) const {
             job->length, job->pid,  step,      job->write,      sender};
 }
 
-// Of a process on this node; it may have attached after its endpoint was made.
+// Of a process on this node; it may have attached after its endpoint was made. 0: not yet, or its number would be another
+// process here, as where each rank is in a container of its own.
 std::uint32_t engine::pid_of(endpoint *ep) {
-    if (0 == ep->pid) {
-        ep->pid = segment_.slot(ep->slot).control.pid.load(std::memory_order_relaxed);
+    if (0 == ep->pid && !ep->elsewhere) {
+        const auto &c = segment_.slot(ep->slot).control;
+        if (1 == c.attached.load(std::memory_order_acquire)) { // A1
+            ep->elsewhere = c.pid_namespace != pid_namespace();
+            ep->pid = ep->elsewhere ? 0 : c.pid.load(std::memory_order_relaxed);
+        }
+        if (ep->elsewhere && ep->direct) {
+            ep->direct = false;
+            tell(topic::no_direct_copy, "process_vm_readv", "the processes are in different PID namespaces");
+        }
     }
     return ep->pid;
+}
+
+bool engine::may_copy(endpoint *ep) {
+    if (ep->direct && 0 == ep->pid) {
+        pid_of(ep);
+    }
+    return ep->direct;
 }
 
 void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,

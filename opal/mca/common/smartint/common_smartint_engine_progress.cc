@@ -239,6 +239,9 @@ engine::thread_view engine::look() {
 
 int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
                         bool write) {
+    if (!may_copy(ep)) {
+        return EPERM;
+    }
     copy_view v;
     v.local = static_cast<std::byte *>(local);
     v.remote = remote;

@@ -293,11 +293,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
         refuse();
         return;
     }
-    if (board_.attached()) {
-        board_.publish_seen(static_cast<std::uint32_t>(from->name), r.sequence);
-        matched_hint_ =
-            board_.settle(static_cast<std::uint32_t>(from->name), r.sequence) || matched_hint_;
-    }
+    note_arrival(from->name, 0, r.sequence);
     const match_key k{r.m.context, r.m.source, r.m.tag};
     recv_op *op = matcher_.arrive(k);
     if (nullptr == op) {

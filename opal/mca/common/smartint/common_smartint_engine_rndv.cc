@@ -46,6 +46,8 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->arrived = 0;
     op->moved = 0;
     op->credited = 0;
+    // The sender's value is its own: one that waits at less than is credited at once would wait for ever.
+    op->credit_bytes = std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
     op->unpacking = 0;
     op->streamed = false;
     op->reading = false;
@@ -61,7 +63,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     track(op);
     op->id = receives_.add(op);
     if (route::shared == from->way) {
-        const bool direct = from->direct && 0 != (r.flags & wire::rts_readable) &&
+        const bool direct = may_copy(from) && 0 != (r.flags & wire::rts_readable) &&
                             nullptr != op->buffer && op->received < copy_job::offset_mask;
         if (!direct) {
             fly(op);
@@ -201,11 +203,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     }
     unlist(&op->job);
     op->job.entry = -1;
-    if (board_.attached()) {
-        const std::uint32_t source = static_cast<std::uint32_t>(a.name) | answer_source;
-        board_.publish_seen(source, a.sequence);
-        matched_hint_ = board_.settle(source, a.sequence) || matched_hint_;
-    }
+    note_arrival(a.name, answer_source, a.sequence);
     disarm_request(&op->board_index);
     op->remote_id = a.receiver;
     op->remote_address = a.address;
@@ -216,7 +214,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     if (wire::mode::copy_into == a.how) {
         // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
         // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
-        if (nullptr == op->buffer || (0 == a.shared && !op->peer->direct)) {
+        if (nullptr == op->buffer || (!may_copy(op->peer) && (0 == a.shared || 0 == op->peer->pid))) {
             send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
             return;
         }
@@ -408,7 +406,7 @@ void engine::consumed(recv_op *op, std::uint64_t bytes) {
         complete(op);
         return;
     }
-    if (op->moved - op->credited >= params_.window_bytes / 2) {
+    if (op->moved - op->credited >= op->credit_bytes) {
         op->credited = op->moved;
         const wire::credit_msg c{op->remote_id, op->moved};
         send_or_queue(op->peer, false, wire::credit, &c, sizeof(c), nullptr, 0);

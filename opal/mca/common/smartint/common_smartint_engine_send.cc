@@ -232,10 +232,11 @@ void engine::send(send_op *op) {
     r.sender = op->id;
     r.length = op->length;
     r.sequence = op->sequence;
+    r.window = static_cast<std::uint16_t>(params_.window_bytes / wire::window_unit);
     op->noticed = false;
     std::byte behind[wire::max_key + wire::max_network_address];
     if (route::shared == ep->way) {
-        if (nullptr != op->buffer && ep->direct) {
+        if (nullptr != op->buffer && may_copy(ep)) {
             r.flags |= wire::rts_readable;
             r.address = reinterpret_cast<std::uint64_t>(op->buffer);
         }

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -115,9 +115,11 @@ struct alignas(line) slot_control {
     shared<std::uint32_t> pid;
     shared<std::int32_t> wake_fd; // an eventfd of the rank (or the kernel module's), taken with pidfd_getfd
     std::uint32_t vpid;
-    std::uint64_t start_time; // of the process, from /proc: a recycled pid is not woken
+    std::uint64_t start_time; // process_start_time(): a recycled pid is not woken
     shared<std::uint32_t> stopped; // 1 once the rank has left: never woken again
-    std::uint32_t pad1[9];
+    std::uint32_t pad0;
+    std::uint64_t pid_namespace; // whose numbers pid is one of
+    std::uint64_t pad1[3];
     // line 2: written by the rank at enter/leave while it has something outstanding
     shared<std::uint32_t> progress; // rank_state
     std::uint32_t pad2[15];

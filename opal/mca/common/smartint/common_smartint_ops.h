@@ -146,6 +146,7 @@ struct recv_op {
     std::uint64_t arrived = 0;  // bytes that came in, copy pipeline
     std::uint64_t moved = 0;    // of them, bytes in place
     std::uint64_t credited = 0; // bytes the sender was told of
+    std::uint32_t credit_bytes = 0; // so many between two of those
     std::uint32_t unpacking = 0; // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
     bool reading = false;      // a network read is not completed; `completion` is in use

@@ -39,11 +39,7 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
-    if (e_.board_.attached()) {
-        const std::uint32_t source = static_cast<std::uint32_t>(from->name) | rma_source;
-        e_.board_.publish_seen(source, h.sequence);
-        e_.matched_hint_ = e_.board_.settle(source, h.sequence) || e_.matched_hint_;
-    }
+    e_.note_arrival(from->name, rma_source, h.sequence);
     rma_window *w = find(h.window);
     rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
     if (nullptr == p) {

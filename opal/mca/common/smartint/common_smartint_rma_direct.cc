@@ -59,7 +59,7 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
         return false;
     }
     return nullptr != p->mapped || route::self == p->ep->way ||
-           (route::shared == p->ep->way && p->ep->direct);
+           (route::shared == p->ep->way && e_.may_copy(p->ep));
 }
 
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR

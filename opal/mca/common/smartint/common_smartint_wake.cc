@@ -38,7 +38,16 @@ std::uint64_t process_start_time(std::uint32_t pid) {
     for (int field = 2; nullptr != p && field < 22; ++field) {
         p = std::strchr(p + 1, ' ');
     }
-    return nullptr == p ? 0 : std::strtoull(p + 1, nullptr, 10);
+    const std::uint64_t ticks = nullptr == p ? 0 : std::strtoull(p + 1, nullptr, 10);
+    return 0 == ticks ? 0 : ticks ^ pid_namespace() << 32;
+}
+
+std::uint64_t pid_namespace() {
+    static const std::uint64_t own = [] {
+        struct ::stat s {};
+        return 0 == ::stat("/proc/self/ns/pid", &s) ? static_cast<std::uint64_t>(s.st_ino) : 0;
+    }();
+    return own;
 }
 
 void permit_access() {

@@ -17,8 +17,11 @@
 
 namespace smartint {
 
-// Start time of a process in clock ticks since boot, 0 if there is none.
+// When a process started, in clock ticks since boot, with the PID namespace that this one is in: another process finds the
+// same value under that number only if it is the same process. 0 if there is none.
 std::uint64_t process_start_time(std::uint32_t pid);
+// Of this process, as the number of its file; 0 if /proc is not there.
+std::uint64_t pid_namespace();
 
 // Where yama restricts access to one's descendants (kernel.yama.ptrace_scope 1, which many distributions set), this
 // process says that it may be accessed by others of its user, as the ranks and helpers of a job must be. Elsewhere

@@ -40,14 +40,15 @@ struct match_sync {
     std::uint64_t sender; // operation id
 };
 
-enum rts_flags : std::uint32_t {
+enum rts_flags : std::uint16_t {
     rts_readable = 1,  // address is valid: the receiver may read from it
     rts_writes = 2,    // the sender can write into the receiver's memory over the network
 };
 
 struct rendezvous {
     match m;
-    std::uint32_t flags;
+    std::uint16_t flags;
+    std::uint16_t window; // bytes of a pipeline of copies that the sender has under way at most, in window_unit, rounded down
     std::uint64_t name;
     std::uint64_t sender;
     std::uint64_t length;
@@ -123,6 +124,7 @@ static_assert(sizeof(answer) == 56 && sizeof(fragment) == 16 && sizeof(credit_ms
 static_assert(sizeof(finish) == 16 && sizeof(am_header) == 16 && sizeof(atomic_request) == 48);
 static_assert(std::is_trivially_copyable_v<rendezvous> && std::is_trivially_copyable_v<answer>);
 
+inline constexpr std::uint32_t window_unit = 65536;
 inline constexpr std::uint32_t max_network_address = 96;
 inline constexpr std::uint32_t max_key = 40;
 inline constexpr std::uint32_t max_header = sizeof(rendezvous) + max_network_address;
