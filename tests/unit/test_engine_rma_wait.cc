@@ -51,6 +51,18 @@ protected:
         EXPECT_EQ(before + 1, armed(n.a));
         wait_until("its thread sleeps", [&] { return asleep(n.a); });
     }
+    // Of one, which does not compute: up to its end.
+    void access() {
+        rma_sync ended;
+        call(n.b, [&](rma &r) {
+            r.await_post(r.peer(one, 0));
+            r.complete(r.peer(one, 0), &ended);
+        });
+        wait_until("the access", [&] {
+            n.b.progress();
+            return ended.done();
+        });
+    }
     void thread_ends_it() {
         wait_until("the thread of zero sees to it", [&] {
             n.a.enter(); // does not look at anything
@@ -103,15 +115,7 @@ TEST_P(epochs_and_waits, an_exposure_that_waits_for_its_origins) {
         r.post(zero, {1}, false, true);
         r.wait(zero, &mine);
     });
-    rma_sync theirs;
-    call(n.b, [&](rma &r) {
-        r.await_post(r.peer(one, 0));
-        r.complete(r.peer(one, 0), &theirs);
-    });
-    wait_until("the access", [&] {
-        n.b.progress();
-        return theirs.done();
-    });
+    access();
     thread_ends_it();
 }
 
@@ -126,15 +130,7 @@ TEST_P(epochs_and_waits, a_fence_behind_an_exposure_is_asked_for_at_once) {
         r.fence(zero, &mine);
     });
     EXPECT_EQ(before + 2, armed(n.a)) << "for the exposure's end, and for the barrier";
-    rma_sync completed;
-    call(n.b, [&](rma &r) {
-        r.await_post(r.peer(one, 0));
-        r.complete(r.peer(one, 0), &completed);
-    });
-    wait_until("the access", [&] {
-        n.b.progress();
-        return completed.done();
-    });
+    access();
     call(n.a, [&](rma &) {}); // ends the exposure, or finds that the thread has
     rma_sync theirs;
     call(n.b, [&](rma &r) { r.fence(one, &theirs); });

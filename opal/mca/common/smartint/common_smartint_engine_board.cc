@@ -296,7 +296,7 @@ __attribute__((noinline)) void engine::leave_slow() {
 }
 
 void engine::ask_for_windows() {
-    if (rma_ && rma_->unasked() && !application_waits()) {
+    if (0 != outstanding_ && rma_ && rma_->unasked() && !application_waits()) { // a window is outstanding as long as it is there
         rma_->wait_is_over();
     }
 }

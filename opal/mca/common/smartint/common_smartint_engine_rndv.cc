@@ -214,7 +214,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     if (wire::mode::copy_into == a.how) {
         // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
         // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
-        if (nullptr == op->buffer || (!may_copy(op->peer) && (0 == a.shared || 0 == op->peer->pid))) {
+        if (nullptr == op->buffer || (0 == a.shared && !may_copy(op->peer))) {
             send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
             return;
         }

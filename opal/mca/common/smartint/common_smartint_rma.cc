@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "common_smartint_engine.h"
 
@@ -321,25 +320,25 @@ template <class W> bool rma::may_arm(W *whose, std::vector<W *> *unasked) {
 template bool rma::may_arm(rma_peer *, std::vector<rma_peer *> *);
 template bool rma::may_arm(rma_window *, std::vector<rma_window *> *);
 
-// Most of it came in that wait.
+// Most of it came in that wait. Another thread may begin one meanwhile, and what cannot be asked for then is listed anew.
 void rma::wait_is_over() {
-    const std::vector<rma_window *> windows = std::exchange(unasked_windows_, {});
-    const std::vector<rma_peer *> peers = std::exchange(unasked_peers_, {});
-    for (rma_window *w : windows) {
+    const std::size_t windows = unasked_windows_.size();
+    const std::size_t peers = unasked_peers_.size();
+    for (std::size_t i = 0; i < windows; ++i) {
+        rma_window *w = unasked_windows_[i];
         w->unasked = false;
         drive_epochs(w);
     }
-    for (rma_peer *p : peers) {
+    for (std::size_t i = 0; i < peers; ++i) {
+        rma_peer *p = unasked_peers_[i];
         p->unasked = false;
         arm_flush(p);
         if (nullptr != p->head && !p->stuck) {
-            pump(p);
-            settle_state(p);
-            if (p->stuck) {
-                activate(p);
-            }
+            go_on(p);
         }
     }
+    unasked_windows_.erase(unasked_windows_.begin(), unasked_windows_.begin() + static_cast<std::ptrdiff_t>(windows));
+    unasked_peers_.erase(unasked_peers_.begin(), unasked_peers_.begin() + static_cast<std::ptrdiff_t>(peers));
 }
 
 // The head waits for the peer, and this process may go away to compute.

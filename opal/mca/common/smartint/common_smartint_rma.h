@@ -371,6 +371,7 @@ private:
     bool push(rma_peer *p, rma_item *i);
     void take_head(rma_peer *p);
     void pump(rma_peer *p);
+    void go_on(rma_peer *p); // the same outside a pass: state and list, too
     step run(rma_peer *p, rma_item *i);
     step run_operation(rma_peer *p, rma_item *i);
     step send_stores(rma_peer *p, rma_item *i);
@@ -474,7 +475,7 @@ private:
     rma_transfer *free_transfers_ = nullptr;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
-    std::deque<rma_item *> locks_; // of threads, in the order of the calls, until they are held
+    std::vector<rma_item *> locks_; // of threads, in the order of the calls, until they are held
     std::vector<rma_peer *> unasked_peers_; // see may_arm
     std::vector<rma_window *> unasked_windows_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;

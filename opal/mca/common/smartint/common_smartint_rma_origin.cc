@@ -151,6 +151,14 @@ void rma::pump(rma_peer *p) {
     }
 }
 
+void rma::go_on(rma_peer *p) {
+    pump(p);
+    settle_state(p);
+    if (p->stuck) {
+        activate(p);
+    }
+}
+
 // Inside a node the thread, woken when the peer lets the queue go on, would copy: the wake takes longer than that where
 // there is little, and where no core is idle the copy takes the same time from the computation. So it is left to the
 // calls, as large messages are, and the thread comes when they are late. But a request may be waited for much later,
@@ -184,11 +192,7 @@ void rma::take_what_is_left() {
                 p->left = false;
                 --e_.left_queues_;
                 p->overdue = true;
-                pump(p.get());
-                settle_state(p.get());
-                if (p->stuck) {
-                    activate(p.get());
-                }
+                go_on(p.get());
             }
         }
     }
