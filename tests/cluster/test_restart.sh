@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# Helpers that are killed on two nodes: with smartint_helper_restart others take their place, and messages reach
-# ranks that compute as before; without it they wait for the receiver, so the test would notice.
+# Helpers that are killed on two nodes, one after the other and both at once: with smartint_helper_restart others
+# take their place, and messages reach ranks that compute as before; without it they wait for the receiver, so the
+# test would notice.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
 
 cluster_up 2 none
@@ -14,29 +15,34 @@ helper_on() { [ -n "$(helpers_on "$1")" ]; }
 no_helper_on() { ! helper_on "$1"; }
 another_on() { local pid; pid=$(helpers_on "$1") && [ -n "$pid" ] && [ "$pid" != "$2" ]; }
 
-# restart_job NAME RESTARTS REPEATS SECONDS NODES: kill the helper of each of the nodes, each time when what became
-# of the one before is settled.
+# restart_job NAME RESTARTS REPEATS SECONDS NODES [BEFORE]: kill the helper of each of the nodes, each time when what
+# became of the one before is settled; n0+n1: of both at once. BEFORE: messages of ranks that wait, before those that
+# must arrive.
 restart_job() {
-    local name=$1 restarts=$2 repeats=$3 seconds=$4 nodes=$5 node old
+    local name=$1 restarts=$2 repeats=$3 seconds=$4 nodes=$5 before=${6:-0} node together
+    local -A old
     program restarted
     STEPS=$WORK/steps.$RANDOM$RANDOM
     mkdir "$STEPS" || exit 2
     rm -f "$WORK"/stats.*
     begin_job "$name" 90 -np 2 --mca pml smartint --mca smartint_helper_restart "$restarts" \
-        --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" "$STEPS" "$repeats" "$seconds"
+        --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" "$STEPS" "$repeats" "$seconds" "$before"
     reached ready
     for node in n0 n1; do
         until_true 10 helper_on $node || complain "no helper on $node"
     done
-    for node in $nodes; do
-        old=$(helpers_on "$node")
-        kill -KILL "$old"
-        if [ "$restarts" -gt 0 ]; then
-            until_true 20 another_on "$node" "$old" || complain "no helper in the place of $old on $node"
-            sleep 0.5 # it tells the other one where it is
-        else
-            until_true 20 no_helper_on "$node" || complain "the helper of $node survived"
-        fi
+    for together in $nodes; do
+        for node in ${together//+/ }; do old[$node]=$(helpers_on "$node"); done
+        for node in ${together//+/ }; do kill -KILL "${old[$node]}"; done
+        for node in ${together//+/ }; do
+            if [ "$restarts" -gt 0 ]; then
+                until_true 20 another_on "$node" "${old[$node]}" ||
+                    complain "no helper in the place of ${old[$node]} on $node"
+            else
+                until_true 20 no_helper_on "$node" || complain "the helper of $node survived"
+            fi
+        done
+        [ "$restarts" -eq 0 ] || sleep 0.5 # it tells the other one where it is
     done
     proceed again
     end_job
@@ -51,6 +57,12 @@ verdict
 
 restart_job killed-both-twice 2 3 10 "n0 n1 n0 n1"
 grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): a helper did not relay"
+for rank in 0 1; do expect_counter $rank helper_restarts == 2; done
+verdict
+
+# Neither can tell the other: their ranks' first messages do.
+restart_job killed-both-at-once 2 3 10 "n0+n1 n0+n1" 2
+grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): the helpers did not find each other"
 for rank in 0 1; do expect_counter $rank helper_restarts == 2; done
 verdict
 

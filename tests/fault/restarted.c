@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: does a large message reach a rank that computes, after the test did something to the helpers?
-//   restarted DIRECTORY REPEATS SECONDS
-// Large messages both ways -> `ready`, and all ranks sit in MPI until the test writes `again` -> REPEATS messages
-// each way between ranks 0 and 1, whose receiver computes until the data is there, at most SECONDS. Prints how many
-// came while it computed: `# arrived N of M`. Every byte is checked.
+//   restarted DIRECTORY REPEATS SECONDS [BEFORE]
+// Large messages both ways -> `ready`, and all ranks sit in MPI until the test writes `again` -> BEFORE (0) messages
+// each way while both wait -> REPEATS each way between ranks 0 and 1, whose receiver computes until the data is there,
+// at most SECONDS. Prints how many came while it computed: `# arrived N of M`. Every byte is checked.
 #include "check.h"
 
 #include <sys/stat.h>
@@ -67,9 +67,9 @@ static int one_way(int sender, int round, double seconds)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv, 2);
-    CHECK(argc > 3, "restarted DIRECTORY REPEATS SECONDS");
+    CHECK(argc > 3, "restarted DIRECTORY REPEATS SECONDS [BEFORE]");
     const char *directory = argv[1];
-    int repeats = atoi(argv[2]), arrived = 0, all = 0, again = 0, seen = 0;
+    int repeats = atoi(argv[2]), before = argc > 4 ? atoi(argv[4]) : 0, arrived = 0, all = 0, again = 0, seen = 0;
     double seconds = atof(argv[3]);
     out = guarded_alloc(SIZE);
     in = guarded_alloc(SIZE);
@@ -83,6 +83,9 @@ int main(int argc, char **argv)
             MPI(MPI_Iprobe(1, 99, MPI_COMM_WORLD, &seen, MPI_STATUS_IGNORE));
         }
         MPI(MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    }
+    for (int i = 0; i < before; ++i) {
+        exchange(-1 - i);
     }
     for (int i = 0; i < repeats; ++i) {
         arrived += one_way(0, i, seconds);

@@ -298,7 +298,7 @@ void victim::step(input &in) {
 }
 
 // The header is random, but what must be right for the engine to look further often is.
-std::vector<std::byte> victim::message(input &in, std::uint8_t type) const {
+std::vector<std::byte> victim::message(input &in, std::uint8_t type) {
     std::vector<std::byte> m;
     const auto add = [&](const auto &h) {
         const auto *p = reinterpret_cast<const std::byte *>(&h);
@@ -366,6 +366,15 @@ std::vector<std::byte> victim::message(input &in, std::uint8_t type) const {
     case wire::fin:
         add(wire::finish{some_id(in), in.below(2), static_cast<wire::outcome>(in.below(3))});
         break;
+    case wire::helper_at: {
+        const auto &own = e.board_segment().header();
+        layout::relay_message_moved moved{};
+        moved.head = relay_header(e.board_segment(), 0, own.secret_hi, own.secret_lo ^ in.below(2));
+        moved.node = in.below(4);
+        moved.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
+        add(moved);
+        break;
+    }
     default:
         break;
     }
@@ -385,7 +394,7 @@ std::vector<std::byte> victim::message(input &in, std::uint8_t type) const {
 
 void victim::into_ring(input &in) {
     const std::uint8_t type = in.byte();
-    const std::vector<std::byte> m = message(in, type % 11);
+    const std::vector<std::byte> m = message(in, type % wire::count_);
     auto &s = e.board_segment();
     ring_producer p;
     p.attach(&s.slot(own_slot).ring, s.ring(own_slot), s.ring_bytes());

@@ -103,7 +103,7 @@ private:
     void cancel(input &in);
     void probe(input &in);
     std::uint64_t some_id(input &in) const;
-    std::vector<std::byte> message(input &in, std::uint8_t type) const;
+    std::vector<std::byte> message(input &in, std::uint8_t type);
     void into_ring(input &in);
     std::uint64_t steps_ = 0;
 };

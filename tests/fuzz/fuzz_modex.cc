@@ -135,7 +135,7 @@ void file(input &in) {
             static_cast<volatile std::byte *>(s.ring(i))[s.ring_bytes() - 1];
         }
         s.helper(layout::max_helpers - 1).state.load(std::memory_order_relaxed);
-        s.nodes()[layout::max_nodes - 1].state.load(std::memory_order_relaxed);
+        s.nodes()[layout::max_nodes - 1].helper.generation.load(std::memory_order_relaxed);
         s.relay().entries[layout::relay_entries - 1].stamp.load(std::memory_order_relaxed);
     }
 }

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "common_smartint_nodes.h"
 #include "common_smartint_segment.h"
 #include "fuzz_input.h"
 #include "fuzz_system.h"
@@ -33,6 +34,11 @@ struct relayed {
         }));
     }
     ~relayed() { board.close_fd(); }
+
+    // A changed one may be taken for that: nothing is delivered of it.
+    static bool becomes_moved(const std::vector<std::byte> &m) {
+        return m.size() == 8 + sizeof(layout::relay_message_moved) && std::byte{2} == m[1];
+    }
 
     void message(input &in) {
         layout::relay_message_header h{};
@@ -76,7 +82,32 @@ struct relayed {
         }
         MUST_HOLD(knows || (before == delivered && rejected < out.rejected()));
         MUST_HOLD(delivered - before <= layout::relay_batch);
-        MUST_HOLD(before < delivered || rejected < out.rejected());
+        MUST_HOLD(before < delivered || rejected < out.rejected() || becomes_moved(m));
+    }
+
+    // What a helper says that took another's place.
+    void moved(input &in) {
+        layout::relay_message_moved m = compose_moved(board, in.below(layout::max_nodes), {});
+        m.head.secret_hi = board.header().secret_hi;
+        m.head.secret_lo = board.header().secret_lo;
+        m.node = in.below(4);
+        m.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
+        in.take_into(m.address, in.below(sizeof(m.address)));
+        const bool whole = 0 != m.address_bytes && m.address_bytes <= sizeof(m.address);
+        const bool knows = in.below(4) > 0;
+        m.head.secret_lo ^= knows ? 0 : 1ULL << in.below(64);
+        std::vector<std::byte> all(8 + sizeof(m));
+        const std::uint64_t word = ring_word::pack(sizeof(m), 0, 2);
+        std::memcpy(all.data(), &word, 8);
+        std::memcpy(all.data() + 8, &m, sizeof(m));
+        const std::uint64_t rejected = out.rejected();
+        const bool cut = 0 == in.below(8);
+        if (cut) {
+            all.resize(in.below(static_cast<std::uint32_t>(all.size())));
+            all.shrink_to_fit();
+        }
+        out.receive(all.data(), static_cast<std::uint32_t>(all.size()));
+        MUST_HOLD((whole && knows && !cut) == (rejected == out.rejected()));
     }
 
     void queue(input &in) {
@@ -90,9 +121,10 @@ struct relayed {
 
     void node(input &in) {
         layout::node_entry &n = board.nodes()[in.number() % layout::max_nodes];
-        n.address_bytes = in.flag() ? 24 : static_cast<std::uint32_t>(in.number());
+        n.node = in.below(4);
+        n.helper.bytes = in.flag() ? 24 : static_cast<std::uint32_t>(in.number());
         n.secret_hi = in.number();
-        n.state.store(in.below(4), std::memory_order_relaxed);
+        n.helper.generation.store(in.below(8), std::memory_order_relaxed);
     }
 
     void poke(input &in) {
@@ -117,7 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t byte
         input in(data, bytes);
         relayed r(in);
         while (!in.empty()) {
-            switch (in.below(6)) {
+            switch (in.below(7)) {
             case 0:
             case 1:
                 r.message(in);
@@ -130,6 +162,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t byte
                 break;
             case 4:
                 r.poke(in);
+                break;
+            case 5:
+                r.moved(in);
                 break;
             default:
                 r.out.push();

@@ -36,7 +36,7 @@ TEST_F(garbage, a_message_shorter_than_its_header_is_refused) {
     } types[] = {{wire::eager, sizeof(wire::match)},     {wire::eager_sync, sizeof(wire::match_sync)},
                  {wire::rts, sizeof(wire::rendezvous)},  {wire::cts, sizeof(wire::answer)},
                  {wire::data, sizeof(wire::fragment)},   {wire::credit, sizeof(wire::credit_msg)},
-                 {wire::fin, sizeof(wire::finish)}};
+                 {wire::fin, sizeof(wire::finish)},      {wire::helper_at, sizeof(layout::relay_message_moved)}};
     std::uint64_t expected = 0;
     for (const auto &t : types) {
         for (std::size_t bytes = 0; bytes < t.header; ++bytes) {
@@ -311,6 +311,31 @@ TEST_F(garbage, network_messages_without_sense_are_refused) {
     engine_access::take_message(n.b, m.data(), 8 + sizeof(ms));
     EXPECT_EQ(++expected, refused());
     n.b.leave();
+    works();
+}
+
+TEST_F(garbage, an_address_of_a_helper_is_taken_from_this_job_alone) {
+    segment &board = n.b.board_segment();
+    const std::byte address[] = {std::byte{1}, std::byte{2}};
+    const std::int32_t index = publish_node(board, {5, address, 1, 0, 0});
+    layout::relay_message_moved m{};
+    m.head = relay_header(board, 0, board.header().secret_hi, board.header().secret_lo);
+    m.node = 5;
+    m.address_bytes = 2;
+    std::memcpy(m.address, address, 2);
+    const std::uint64_t before = refused();
+    m.head.secret_lo ^= 1;
+    give(wire::helper_at, m);
+    m.head.secret_lo ^= 1;
+    m.address_bytes = layout::node_address_bytes + 1;
+    give(wire::helper_at, m);
+    m.address_bytes = 2;
+    give(wire::helper_at, m, sizeof(m) - 1);
+    EXPECT_EQ(before + 3, refused());
+    EXPECT_EQ(layout::first_address, board.nodes()[index].helper.generation);
+    give(wire::helper_at, m);
+    EXPECT_EQ(before + 3, refused());
+    EXPECT_LT(layout::first_address, board.nodes()[index].helper.generation);
     works();
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "common_smartint_nodes.h"
 #include "common_smartint_ring.h"
 #include "harness.h"
 #include "smartintd_core.h"
@@ -80,7 +81,7 @@ TEST(command_line, every_option_is_read) {
 TEST(command_line, what_it_does_not_know_or_is_out_of_range_is_named) {
     for (const char *bad : {"--index=16", "--index=", "--index=-1", "--index=1x", "--index", "-h", "x",
                             "--poll-us=1000001", "--poll-us=99999999999999999999", "--launcher=99999999999",
-                            "--cores", "--what=1", "", "--index=4294967297", "--moved-node=", "--moved-node=x"}) {
+                            "--cores", "--what=1", "", "--index=4294967297", "--moved-node=1"}) {
         options o;
         std::string problem;
         EXPECT_FALSE(parse({"--poll-us=5", bad}, &o, &problem)) << bad;
@@ -91,8 +92,8 @@ TEST(command_line, what_it_does_not_know_or_is_out_of_range_is_named) {
 // A board whose ranks all are this process, and a helper for it.
 class node {
 public:
-    explicit node(unsigned slots = 2, std::uint32_t job = 9) {
-        EXPECT_EQ(0, board.create(directory.path().c_str(), job, slots, 16384, 1));
+    explicit node(unsigned slots = 2, std::uint32_t job = 9, std::uint64_t identity = 0) {
+        EXPECT_EQ(0, board.create(directory.path().c_str(), job, slots, 16384, 1, identity));
         for (unsigned i = 0; i < slots; ++i) {
             wake.push_back(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
             owner.emplace_back();
@@ -158,11 +159,12 @@ public:
 // Enter b into a's table of nodes, as a rank of a would.
 void introduce(node &a, std::uint32_t index, node &b) {
     layout::node_entry &e = a.board.nodes()[index];
-    e.address_bytes = b.line().address_bytes;
-    std::memcpy(e.address, b.line().address, e.address_bytes);
+    helper_address there;
+    ASSERT_TRUE(read_address(b.line().address, &there));
+    e.node = b.board.header().node;
     e.secret_hi = b.board.header().secret_hi;
     e.secret_lo = b.board.header().secret_lo;
-    e.state = 2;
+    write_address(e.helper, there.bytes.data(), there.bytes.size());
 }
 
 TEST(helper, says_hello_on_its_line_and_goodbye_at_the_end) {
@@ -172,7 +174,10 @@ TEST(helper, says_hello_on_its_line_and_goodbye_at_the_end) {
     EXPECT_EQ(layout::helper_sleeping, n.line().state.load());
     EXPECT_EQ(static_cast<std::uint32_t>(getpid()), n.line().pid.load());
     EXPECT_GE(n.line().doorbell_fd.load(), 0);
-    EXPECT_GT(n.line().address_bytes, 4U);
+    helper_address a;
+    EXPECT_TRUE(read_address(n.line().address, &a));
+    EXPECT_GT(a.bytes.size(), 4U);
+    EXPECT_EQ(layout::first_address, a.generation);
     n.run();
     n.finish();
     EXPECT_EQ(layout::helper_gone, n.line().state.load());
@@ -413,12 +418,12 @@ TEST(helper, a_node_that_is_not_in_the_table_or_has_a_broken_address_costs_nothi
     a.attach_all();
     ASSERT_TRUE(a.make(a.standard()));
     layout::node_entry &broken = a.board.nodes()[4];
-    broken.address_bytes = 20;
-    std::memset(broken.address, 0x55, 20);
-    broken.state = 2;
-    a.board.nodes()[5].address_bytes = 4000;
-    a.board.nodes()[5].state = 2;
-    for (const std::uint32_t index : {0U, 4U, 5U, 1023U, 1024U, 0xffffffffU}) {
+    const std::vector<std::byte> nonsense(20, std::byte{0x55});
+    write_address(broken.helper, nonsense.data(), nonsense.size());
+    a.board.nodes()[5].helper.bytes = 4000;
+    a.board.nodes()[5].helper.generation = 2;
+    a.board.nodes()[6].helper.generation = 3; // of a writer that was killed
+    for (const std::uint32_t index : {0U, 4U, 5U, 6U, 1023U, 1024U, 0xffffffffU}) {
         for (std::uint32_t i = 1; i < 10; ++i) {
             relay_post(a.board.relay(), index, 0, make_rts_key(1, 2, 3), 1, i);
         }
@@ -466,6 +471,74 @@ TEST(helper, many_notices_at_once_travel_in_batches_and_none_is_lost) {
     for (unsigned i = 0; i < 4; ++i) {
         EXPECT_EQ(layout::relay_entries / 4, b.board.slot(i).control.notices_posted.load());
     }
+}
+
+// One notice from each to the other, by their helpers.
+void notice_each_way(node &a, node &b, std::uint32_t sequence) {
+    const auto before = [](node &n) { return n.board.slot(0).control.notices_posted.load(); };
+    const std::uint64_t at_a = before(a);
+    const std::uint64_t at_b = before(b);
+    ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, sequence));
+    ASSERT_TRUE(relay_post(b.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, sequence));
+    wait_until("both notices", [&] {
+        a.helper->pass();
+        b.helper->pass();
+        return at_a < before(a) && at_b < before(b);
+    });
+}
+
+// What a rank there is told by one of n.
+void tell(node &there, node &n) {
+    helper_address address;
+    ASSERT_TRUE(read_address(n.line().address, &address));
+    std::int32_t index = -1;
+    ASSERT_TRUE(take_moved(there.board, compose_moved(n.board, 0, address), &index));
+    ASSERT_EQ(0, index);
+}
+
+TEST(helper, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
+    node a(1, 9, 1001), b(1, 9, 1002);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    introduce(b, 0, a);
+    notice_each_way(a, b, 1);
+    a.helper.reset();
+    ASSERT_TRUE(a.make(a.standard()));
+    wait_until("it is told", [&] {
+        a.helper->pass();
+        b.helper->pass();
+        return layout::first_address < b.board.nodes()[0].helper.generation;
+    });
+    notice_each_way(a, b, 2);
+    EXPECT_EQ(0U, a.line().rejected + b.line().rejected);
+}
+
+TEST(helper, two_in_others_places_at_once_find_each_other_when_ranks_are_told) {
+    node a(1, 9, 1001), b(1, 9, 1002);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    introduce(b, 0, a);
+    notice_each_way(a, b, 1);
+    a.helper.reset();
+    b.helper.reset();
+    ASSERT_TRUE(a.make(a.standard()));
+    for (int i = 0; i < 100; ++i) {
+        a.helper->pass(); // nobody is there
+    }
+    ASSERT_TRUE(b.make(b.standard()));
+    tell(a, b);
+    tell(b, a);
+    notice_each_way(a, b, 2);
+    tell(a, b); // once more, as every rank of a node does
+    tell(b, a);
+    notice_each_way(a, b, 3);
+    EXPECT_EQ(0U, a.line().rejected + b.line().rejected);
 }
 
 } // namespace

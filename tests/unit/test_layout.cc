@@ -15,7 +15,7 @@ namespace {
 using namespace layout;
 
 TEST(layout, its_version_goes_with_these_numbers) {
-    EXPECT_EQ(4U, version);
+    EXPECT_EQ(5U, version);
     EXPECT_EQ(0x31746e6974726d73ULL, magic);
     EXPECT_EQ(0, std::memcmp(&magic, "smrtint1", 8));
     EXPECT_EQ(64U, line);
@@ -40,7 +40,9 @@ TEST(layout, sizes_are_pinned) {
     EXPECT_EQ(16U, sizeof(shared_copy));
     EXPECT_EQ(128U, sizeof(ring_control));
     EXPECT_EQ(448U + 64 * 64 + 64 * 32 + 64 * 8 + 64 * 16 + 128, sizeof(slot));
+    EXPECT_EQ(104U, sizeof(address_cell));
     EXPECT_EQ(128U, sizeof(node_entry));
+    EXPECT_EQ(144U, sizeof(relay_message_moved));
     EXPECT_EQ(64U, sizeof(relay_entry));
     EXPECT_EQ(128U + 256 * 64, sizeof(relay_queue));
     EXPECT_EQ(32U, sizeof(relay_message_header));
@@ -61,7 +63,9 @@ TEST(layout, offsets_of_the_segment_are_pinned) {
     EXPECT_EQ(92U, offsetof(segment_header, layout_sum));
     EXPECT_EQ(96U, offsetof(segment_header, ready));
     EXPECT_EQ(64U, offsetof(helper_line, address));
-    EXPECT_EQ(160U, offsetof(helper_line, cpu));
+    EXPECT_EQ(104U, offsetof(segment_header, node));
+    EXPECT_EQ(168U, offsetof(helper_line, cpu));
+    EXPECT_EQ(176U, offsetof(helper_line, start_time));
 }
 
 TEST(layout, offsets_of_a_slot_are_pinned) {

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What another helper, or somebody who claims to be one, sends.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "common_smartint_nodes.h"
 #include "common_smartint_ring.h"
 #include "harness.h"
 #include "smartintd_relay.h"
@@ -79,43 +81,37 @@ TEST_F(relay_messages, a_good_one_is_delivered_item_by_item) {
     EXPECT_EQ(0U, gate.rejected());
 }
 
-TEST_F(relay_messages, a_helper_that_moved_changes_its_nodes_address_and_no_others) {
-    layout::node_entry *table = board.nodes();
-    for (unsigned i : {3U, 4U}) {
-        table[i].node = 1000 + i;
-        table[i].address_bytes = 2;
-        table[i].state = 2;
-    }
-    layout::relay_message_moved m{1004, 5, 0, {'h', 'e', 'l', 'l', 'o'}};
-    h.count = 0;
-    const auto moved = [&](std::uint8_t type) {
-        const auto bytes = static_cast<std::uint32_t>(sizeof(h) + sizeof(m));
-        std::vector<std::byte> all(8 + bytes);
-        const std::uint64_t word = ring_word::pack(bytes, 0, type);
-        std::memcpy(all.data(), &word, 8);
-        std::memcpy(all.data() + 8, &h, sizeof(h));
-        std::memcpy(all.data() + 8 + sizeof(h), &m, sizeof(m));
-        receive(all);
-    };
-    moved(2);
-    EXPECT_EQ(0U, gate.rejected());
-    EXPECT_EQ(5U, table[4].address_bytes);
-    EXPECT_EQ(0, std::memcmp(table[4].address, "hello", 5));
-    EXPECT_EQ(2U, table[3].address_bytes);
-    m.node = 1005; // nobody here knows it
-    moved(2);
-    EXPECT_EQ(0U, gate.rejected());
-    m.node = 1003;
-    moved(1); // not as notices
-    m.address_bytes = 0;
-    moved(2);
-    m.address_bytes = layout::node_address_bytes + 1;
-    moved(2);
+TEST_F(relay_messages, one_that_a_helper_moved_is_taken_whole_and_as_nothing_else) {
+    layout::node_entry &e = board.nodes()[4];
+    e.node = 1004;
+    write_address(e.helper, reinterpret_cast<const std::byte *>("first"), 5);
+    layout::relay_message_moved m{};
+    m.head = h;
+    m.head.count = 0;
+    m.node = 1004;
     m.address_bytes = 5;
-    h.secret_lo ^= 1;
-    moved(2);
+    std::memcpy(m.address, "other", 5);
+    const auto moved = [&](std::uint8_t type, std::size_t bytes = sizeof(m)) {
+        std::vector<std::byte> all(8 + bytes);
+        const std::uint64_t word = ring_word::pack(static_cast<std::uint32_t>(bytes), 0, type);
+        std::memcpy(all.data(), &word, 8);
+        std::memcpy(all.data() + 8, &m, std::min(bytes, sizeof(m)));
+        receive(all);
+        helper_address now;
+        EXPECT_TRUE(read_address(e.helper, &now));
+        return now.generation;
+    };
+    EXPECT_EQ(layout::first_address, moved(1)); // not as notices
+    EXPECT_EQ(layout::first_address, moved(2, sizeof(m) - 1));
+    EXPECT_EQ(layout::first_address, moved(2, sizeof(m) + 1));
+    m.head.secret_lo ^= 1;
+    EXPECT_EQ(layout::first_address, moved(2));
     EXPECT_EQ(4U, gate.rejected());
-    EXPECT_EQ(2U, table[3].address_bytes);
+    m.head.secret_lo ^= 1;
+    EXPECT_EQ(layout::first_address + 2, moved(2));
+    m.node = 1005; // nobody here knows it
+    EXPECT_EQ(layout::first_address + 2, moved(2));
+    EXPECT_EQ(4U, gate.rejected());
     EXPECT_TRUE(got.empty());
 }
 

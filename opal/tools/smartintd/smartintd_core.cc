@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "common_smartint_board.h"
+#include "common_smartint_nodes.h"
 #include "smartintd_place.h"
 
 namespace smartint::daemon {
@@ -93,15 +94,15 @@ bool core::start(int board_fd) {
         relay_.open(options_, [this](std::uint32_t s, const key &k, std::uint64_t q) {
             deliver(s, k, q);
         })) {
+        // relaxed: of one that has ended
+        const bool another = 0 != l.address.generation.load(std::memory_order_relaxed);
         const auto &a = relay_.net().address();
-        const std::size_t bytes = std::min<std::size_t>(a.size(), layout::node_address_bytes);
-        std::memcpy(l.address, a.data(), bytes);
-        l.address_bytes = static_cast<std::uint32_t>(bytes);
+        write_address(l.address, a.data(), std::min<std::size_t>(a.size(), layout::node_address_bytes));
         if (relay_.net().event_fd() >= 0) {
             watch(relay_.net().event_fd(), tag_network);
         }
-        if (0 != options_.moved_node) {
-            relay_.announce(options_.moved_node);
+        if (another) {
+            relay_.announce();
         }
     }
     if (unit_ < 0) {

@@ -39,10 +39,6 @@ bool parse_options(int argc, char **argv, options *out, std::string *problem) {
             std::uint32_t v = 0;
             ok = number(text, layout::max_helpers - 1, &v);
             out->index = v;
-        } else if (value_of(argv[i], "--moved-node", &text)) {
-            char *end = nullptr;
-            out->moved_node = std::strtoull(text.c_str(), &end, 10);
-            ok = !text.empty() && text[0] >= '0' && text[0] <= '9' && 0 == *end;
         } else if (value_of(argv[i], "--poll-us", &text)) {
             ok = number(text, 1000000, &out->poll_us);
         } else if (value_of(argv[i], "--turn-us", &text)) {

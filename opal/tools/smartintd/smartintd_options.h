@@ -18,7 +18,6 @@ struct options {
     std::string device = "any";
     wake_kind wake = wake_kind::automatic;
     std::string board;            // path, to take the name away once all ranks are in
-    std::uint64_t moved_node = 0; // this node's identity, where this one takes another's place
     std::uint32_t launcher = 0;   // process whose processing units the job may use
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common_smartint_nodes.h"
 #include "common_smartint_ring.h"
 
 namespace smartint::daemon {
@@ -46,23 +47,15 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
         return;
     }
     std::memcpy(&word, message, sizeof(word));
+    if (moved_type == ring_word::type(word)) {
+        receive_moved(word, message + sizeof(word), bytes - sizeof(word));
+        return;
+    }
     std::memcpy(&h, message + sizeof(word), sizeof(h));
     const std::byte *at = message + sizeof(word) + sizeof(h);
     const std::size_t left = bytes - sizeof(word) - sizeof(h);
-    const auto &board = board_.header();
-    if (!ring_word::sound(word) || static_cast<std::uint32_t>(layout::magic) != h.magic ||
-        layout::version != h.version || board.job != h.job || board.secret_hi != h.secret_hi ||
-        board.secret_lo != h.secret_lo) {
-        ++rejected_;
-        return;
-    }
-    layout::relay_message_moved m{};
-    if (moved_type == ring_word::type(word) && 0 == h.count && sizeof(m) == left) {
-        std::memcpy(&m, at, sizeof(m));
-        take_moved(m);
-        return;
-    }
-    if (relay_type != ring_word::type(word) || 0 == h.count || h.count > layout::relay_batch ||
+    if (!ring_word::sound(word) || !addressed_here(board_, h) || relay_type != ring_word::type(word) ||
+        0 == h.count || h.count > layout::relay_batch ||
         left != h.count * sizeof(layout::relay_message_item)) {
         ++rejected_;
         return;
@@ -78,54 +71,40 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
     }
 }
 
-// Its address into the node table, which but for this nobody changes and nobody else reads. The
-// connection is made anew outside the transport's callback. Two that both took another's place tell
-// each other at every new connection: what is known already makes none, or it would go on for ever.
-void relay::take_moved(const layout::relay_message_moved &m) {
-    if (0 == m.address_bytes || m.address_bytes > layout::node_address_bytes) {
+// The connection is made anew outside the transport's callback, by find().
+void relay::receive_moved(std::uint64_t word, const std::byte *data, std::size_t bytes) {
+    layout::relay_message_moved m{};
+    std::int32_t index = -1;
+    if (!ring_word::sound(word) || sizeof(m) != bytes) {
         ++rejected_;
         return;
     }
-    for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
-        layout::node_entry &e = board_.nodes()[i];
-        if (2 == e.state.load(std::memory_order_acquire) && m.node == e.node) { // N2
-            const auto n = nodes_.find(i);
-            const bool lost = nodes_.end() != n && n->second.broken;
-            if (lost || e.address_bytes != m.address_bytes ||
-                0 != std::memcmp(e.address, m.address, m.address_bytes)) {
-                e.address_bytes = m.address_bytes;
-                std::memcpy(e.address, m.address, m.address_bytes);
-                moved_.push_back(i);
-            }
-            return;
+    std::memcpy(&m, data, sizeof(m));
+    if (!take_moved(board_, m, &index)) {
+        ++rejected_;
+    } else if (index >= 0) {
+        if (const auto n = nodes_.find(static_cast<std::uint32_t>(index)); nodes_.end() != n) {
+            n->second.broken = false; // perhaps by the address that it had
         }
     }
 }
 
-void relay::announce(std::uint64_t node) {
-    here_ = node;
+void relay::announce() {
+    announces_ = true;
     for (std::uint32_t i = 0; is_open() && i < layout::max_nodes; ++i) {
-        if (2 == board_.nodes()[i].state.load(std::memory_order_acquire)) { // N2
+        if (0 != board_.nodes()[i].helper.generation.load(std::memory_order_relaxed)) {
             find(i);
         }
     }
 }
 
-network::result relay::send_moved(node &n) {
-    layout::relay_message_header h{};
-    h.magic = static_cast<std::uint32_t>(layout::magic);
-    h.version = layout::version;
-    h.job = board_.header().job;
-    h.secret_hi = n.secret_hi;
-    h.secret_lo = n.secret_lo;
-    layout::relay_message_moved m{};
-    m.node = here_;
+network::result relay::send_moved(std::uint32_t index, node &n) {
+    helper_address here;
     const auto &a = network_.address();
-    m.address_bytes =
-        static_cast<std::uint32_t>(std::min<std::size_t>(a.size(), layout::node_address_bytes));
-    std::memcpy(m.address, a.data(), m.address_bytes);
-    return network_.send(n.connection, ring_word::pack(sizeof(h) + sizeof(m), 0, moved_type), &h,
-                         sizeof(h), &m, sizeof(m));
+    here.bytes.assign(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(
+                                                std::min<std::size_t>(a.size(), layout::node_address_bytes)));
+    const layout::relay_message_moved m = compose_moved(board_, index, here);
+    return network_.send(n.connection, ring_word::pack(sizeof(m), 0, moved_type), &m, sizeof(m), nullptr, 0);
 }
 
 // What waits for it is dropped: a node that cannot be reached is done without.
@@ -152,37 +131,38 @@ unsigned relay::progress() {
             }
         }
     }
-    for (const std::uint32_t index : moved_) {
-        node &n = nodes_[index];
-        close(n);
-        n.broken = false;
-    }
-    moved_.clear();
     return events;
 }
 
 relay::node *relay::find(std::uint32_t index) {
     node &n = nodes_[index];
+    const layout::node_entry &e = board_.nodes()[index];
+    // relaxed: the address is read with its own edges, below
+    if (n.generation != e.helper.generation.load(std::memory_order_relaxed)) {
+        close(n); // another helper is there now
+        n.broken = false;
+    }
     if (nullptr != n.connection || n.broken) {
         return n.broken ? nullptr : &n;
     }
-    const layout::node_entry &e = board_.nodes()[index];
-    const std::uint32_t bytes = e.address_bytes;
-    if (2 == e.state.load(std::memory_order_acquire) && bytes <= layout::node_address_bytes) { // N2
-        n.secret_hi = e.secret_hi;
-        n.secret_lo = e.secret_lo;
-        const auto *address = reinterpret_cast<const std::byte *>(e.address);
-        const std::uint32_t whole = network_.max_message(address, bytes);
-        const std::uint32_t least = sizeof(std::uint64_t) + sizeof(layout::relay_message_header) +
-                                    sizeof(layout::relay_message_item);
-        if (whole >= least) { // small datagrams hold less than a full batch
-            n.batch = std::min<std::uint32_t>(layout::relay_batch,
-                                              1 + (whole - least) / sizeof(layout::relay_message_item));
-            n.connection = network_.connect(address, bytes);
-        }
+    helper_address there;
+    if (!read_address(e.helper, &there)) {
+        return nullptr;
+    }
+    n.generation = there.generation;
+    n.secret_hi = e.secret_hi;
+    n.secret_lo = e.secret_lo;
+    const auto bytes = static_cast<std::uint32_t>(there.bytes.size());
+    const std::uint32_t whole = network_.max_message(there.bytes.data(), bytes);
+    const std::uint32_t least = sizeof(std::uint64_t) + sizeof(layout::relay_message_header) +
+                                sizeof(layout::relay_message_item);
+    if (whole >= least) { // small datagrams hold less than a full batch
+        n.batch = std::min<std::uint32_t>(layout::relay_batch,
+                                          1 + (whole - least) / sizeof(layout::relay_message_item));
+        n.connection = network_.connect(there.bytes.data(), bytes);
     }
     n.broken = nullptr == n.connection;
-    if (!n.broken && 0 != here_) {
+    if (!n.broken && announces_) {
         n.announce = true;
         ++waiting_;
     }
@@ -210,16 +190,16 @@ unsigned relay::push() {
     }
     if (waiting_ > 0) {
         for (auto &[index, n] : nodes_) {
-            events += flush(n);
+            events += flush(index, n);
         }
     }
     return events;
 }
 
-unsigned relay::flush(node &n) {
+unsigned relay::flush(std::uint32_t index, node &n) {
     unsigned done = 0;
     if (n.announce) {
-        switch (send_moved(n)) {
+        switch (send_moved(index, n)) {
         case network::result::again:
             return 0;
         case network::result::broken:
@@ -236,13 +216,7 @@ unsigned relay::flush(node &n) {
         const auto count =
             static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), n.batch));
         const std::uint32_t payload = count * sizeof(layout::relay_message_item);
-        layout::relay_message_header h{};
-        h.magic = static_cast<std::uint32_t>(layout::magic);
-        h.version = layout::version;
-        h.count = static_cast<std::uint16_t>(count);
-        h.job = board_.header().job;
-        h.secret_hi = n.secret_hi;
-        h.secret_lo = n.secret_lo;
+        const layout::relay_message_header h = relay_header(board_, count, n.secret_hi, n.secret_lo);
         const auto r =
             network_.send(n.connection, ring_word::pack(sizeof(h) + payload, 0, relay_type), &h,
                           sizeof(h), n.items.data(), payload);

@@ -32,9 +32,9 @@ public:
     // Empty the board's outbound queue and send; number of notices taken or sent.
     unsigned push();
     unsigned progress();
-    // In the place of a helper that ended: tell the helpers of all nodes known so far that the one
-    // of `node`, this node's identity, is reached here. Once, after open.
-    void announce(std::uint64_t node);
+    // In the place of a helper that ended: tell the helpers of all nodes known so far that this node's is
+    // reached here, and those of others at the first connection. Once, after open.
+    void announce();
     bool backlog() const { return waiting_ > 0; }
     std::uint64_t rejected() const { return rejected_; }
     std::uint64_t sent() const { return sent_; }
@@ -45,7 +45,8 @@ public:
 private:
     struct node {
         void *connection = nullptr;
-        bool broken = false; // not to be reached, until its helper says where it is now
+        bool broken = false; // not to be reached, until another address is known
+        std::uint32_t generation = 0; // of the address that connection and broken are about
         bool announce = false; // our own address is to go first
         std::uint32_t batch = layout::relay_batch; // items of one message that both ends take
         std::uint64_t secret_hi = 0; // of that node
@@ -54,17 +55,16 @@ private:
     };
     static void on_message(void *self, const std::byte *message, std::uint32_t bytes);
     node *find(std::uint32_t index);
-    unsigned flush(node &n);
-    network::result send_moved(node &n);
-    void take_moved(const layout::relay_message_moved &m);
+    unsigned flush(std::uint32_t index, node &n);
+    network::result send_moved(std::uint32_t index, node &n);
+    void receive_moved(std::uint64_t word, const std::byte *data, std::size_t bytes);
     void close(node &n);
 
     segment &board_;
     network network_;
     deliver deliver_;
     std::unordered_map<std::uint32_t, node> nodes_;
-    std::vector<std::uint32_t> moved_; // nodes to be connected to anew
-    std::uint64_t here_ = 0;           // this node's identity, where announce() was called
+    bool announces_ = false;
     std::size_t waiting_ = 0;
     std::uint64_t rejected_ = 0;
     std::uint64_t sent_ = 0;

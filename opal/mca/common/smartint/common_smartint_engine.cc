@@ -86,12 +86,12 @@ int engine::open_network() {
 int engine::create_board(std::uint32_t slots, const char *second_directory) {
     const auto job = static_cast<std::uint32_t>(me_.name >> 32);
     int error = segment_.create(params_.directory.c_str(), job, slots, params_.ring_bytes,
-                                params_.helpers);
+                                params_.helpers, me_.node);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
         if (nullptr != second_directory) {
             error = segment_.create(second_directory, job, slots, params_.ring_bytes,
-                                    params_.helpers);
+                                    params_.helpers, me_.node);
         }
     }
     if (0 != error) {
@@ -335,35 +335,8 @@ void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t re
     ep->relay_slot = relay_slot;
     if (board_.attached() && nullptr != node && node->helper_bytes > 0 &&
         node->helper_bytes <= layout::node_address_bytes) {
-        ep->node = publish_node(*node);
+        ep->node = publish_node(segment_, *node);
     }
-}
-
-// Where the helper finds that node: the index in the node table, -1 when it is full.
-std::int32_t engine::publish_node(const remote_node &node) {
-    layout::node_entry *table = segment_.nodes();
-    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
-        const std::uint32_t i =
-            static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
-        layout::node_entry &e = table[i];
-        std::uint32_t state = 0;
-        if (e.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) {
-            e.node = node.identity;
-            e.address_bytes = static_cast<std::uint32_t>(node.helper_bytes);
-            std::memcpy(e.address, node.helper, node.helper_bytes);
-            e.secret_hi = node.secret_hi;
-            e.secret_lo = node.secret_lo;
-            e.state.store(2, std::memory_order_release); // N1, pairs with N2 here and in the helper
-            return static_cast<std::int32_t>(i);
-        }
-        for (int spin = 0; 1 == state && spin < 10000; ++spin) {
-            state = e.state.load(std::memory_order_acquire); // N2
-        }
-        if (2 == state && e.node == node.identity) {
-            return static_cast<std::int32_t>(i);
-        }
-    }
-    return -1;
 }
 
 bool engine::connect(endpoint *ep, bool bulk) {

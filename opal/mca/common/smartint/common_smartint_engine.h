@@ -24,6 +24,7 @@
 #include "common_smartint_ids.h"
 #include "common_smartint_match.h"
 #include "common_smartint_network.h"
+#include "common_smartint_nodes.h"
 #include "common_smartint_params.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_rma.h"
@@ -85,15 +86,6 @@ struct endpoint {
     unsigned streams = 0; // receives that it sends through the ring, as both waited; see start_rendezvous
 };
 
-// Another node, as the helper must know it to relay there.
-struct remote_node {
-    std::uint64_t identity = 0;
-    const std::byte *helper = nullptr; // its network address
-    std::size_t helper_bytes = 0;
-    std::uint64_t secret_hi = 0; // of that node's board
-    std::uint64_t secret_lo = 0;
-};
-
 // Calls out of the engine, made by the application thread only. active_message is called in the
 // middle of a pass: what it calls may come back into progress(), which then does nothing.
 struct engine_hooks {
@@ -111,6 +103,7 @@ struct engine_identity {
     std::uint64_t name = 0;
     std::uint32_t slot = 0; // local rank
     bool threads = false;   // MPI_THREAD_MULTIPLE
+    std::uint64_t node = 0; // hash of this node's identity
 };
 
 class engine {
@@ -326,7 +319,7 @@ private:
     }
     void attach_slot();
     void find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot);
-    std::int32_t publish_node(const remote_node &node);
+    void tell_of_other_helper(endpoint *ep);
     void unlink_when_complete();
     bool can_arm() const;
     std::uint64_t arming_floor(const endpoint *peer) const;
@@ -371,6 +364,7 @@ private:
     void on_cts(const std::byte *data, std::uint32_t bytes);
     void on_data(const std::byte *data, std::uint32_t bytes);
     void on_credit(const std::byte *data, std::uint32_t bytes);
+    void on_helper_at(const std::byte *data, std::uint32_t bytes);
     void on_finish(const std::byte *data, std::uint32_t bytes);
     void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
                            std::uint32_t bytes);
@@ -520,6 +514,9 @@ private:
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
     int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
     std::uint32_t doorbell_pid_[layout::max_helpers] = {}; // whose it is
+    // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
+    // helper lives, whose address all know from the beginning.
+    std::unordered_map<std::int32_t, std::uint32_t> told_;
     int helper_pidfd_[layout::max_helpers]; // for the leader; -1 not taken yet, -2 it is gone
 
     network network_;

@@ -140,7 +140,40 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
             } else {
                 stats_.add(stat::notices_dropped);
             }
+            tell_of_other_helper(ep);
         }
+    }
+}
+
+// Who is sent a notice answers by one, by way of our helper. One that took the place of another has told the helpers
+// it knew of; but if theirs ended meanwhile, neither finds the other. The ranks' connections are still there.
+void engine::tell_of_other_helper(endpoint *ep) {
+    const layout::address_cell &cell = segment_.helper(0).address;
+    const std::uint32_t generation = cell.generation.load(std::memory_order_relaxed); // read whole below
+    if (generation <= layout::first_address || nullptr != ep->pending_head) {
+        return;
+    }
+    std::uint32_t &told = told_[ep->node];
+    helper_address here;
+    if (generation == told || !read_address(cell, &here)) {
+        return;
+    }
+    const layout::relay_message_moved m = compose_moved(segment_, static_cast<std::uint32_t>(ep->node), here);
+    if (network::result::done == transmit(ep, false, wire::helper_at, &m, sizeof(m), nullptr, 0)) {
+        told = here.generation; // else with the next notice
+    }
+}
+
+void engine::on_helper_at(const std::byte *data, std::uint32_t bytes) {
+    layout::relay_message_moved m{};
+    std::int32_t index = -1;
+    if (!segment_.mapped() || sizeof(m) != bytes) {
+        refuse();
+        return;
+    }
+    std::memcpy(&m, data, sizeof(m));
+    if (!take_moved(segment_, m, &index)) {
+        refuse();
     }
 }
 

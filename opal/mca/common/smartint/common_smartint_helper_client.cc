@@ -17,6 +17,8 @@
 #include <cstring>
 #include <memory>
 
+#include "common_smartint_nodes.h"
+
 extern char **environ;
 
 namespace smartint {
@@ -77,7 +79,7 @@ int child(void *arg) {
 } // namespace
 
 int helper_client::start(const segment &board, const params &p, unsigned index,
-                         const std::string &program, std::uint64_t moved_node) {
+                         const std::string &program) {
     if (0 != access(program.c_str(), X_OK)) {
         return errno;
     }
@@ -88,7 +90,6 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
                                 "--turn-us=" + std::to_string(p.turn_us),
                                 "--cores=" + p.helper_cores,
                                 "--wake=" + p.wake,
-                                "--moved-node=" + std::to_string(moved_node),
                                 "--transport=" + p.transport,
                                 "--device=" + p.device,
                                 "--board=" + std::string(board.ticket().directory) + "/" +
@@ -125,9 +126,8 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
     for (;;) {
         const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
         if (layout::helper_sleeping == state || layout::helper_polling == state) {
-            const std::uint32_t bytes = std::min(h.address_bytes, layout::node_address_bytes);
-            const auto *a = reinterpret_cast<const std::byte *>(h.address);
-            return {a, a + bytes};
+            helper_address a;
+            return read_address(h.address, &a) ? a.bytes : std::vector<std::byte>();
         }
         if (layout::helper_starting != state || any_failed(board)) {
             return {};

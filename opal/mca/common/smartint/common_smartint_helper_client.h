@@ -24,10 +24,7 @@ public:
     helper_client &operator=(const helper_client &) = delete;
     // Start helper number `index` for the board. The child is a session of its own, holds no
     // descriptor of ours but the board's, and never raises SIGCHLD here. 0 or an errno.
-    // moved_node: 0, or for one that takes the place of a helper that ended the identity of this
-    // node: it tells the other nodes where it can be reached now.
-    int start(const segment &board, const params &p, unsigned index, const std::string &program,
-              std::uint64_t moved_node = 0);
+    int start(const segment &board, const params &p, unsigned index, const std::string &program);
     // The helper's network address, waiting at most `milliseconds` for it; empty: none. Empty at
     // once where the helper has said that it can't start; `late` where the time was over.
     std::vector<std::byte> address(const segment &board, unsigned milliseconds, bool *late);

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -60,8 +60,18 @@ struct alignas(line) segment_header {
     std::uint32_t layout_sum; // sizes of the structs below, folded: drift is refused, not read
     shared<std::uint32_t> ready;
     std::uint32_t helpers; // helpers this job was asked to run on this node
+    std::uint64_t node;    // hash of this node's identity
 };
 static_assert(sizeof(segment_header) == 2 * line);
+
+// Where a helper is reached by network. An even generation says that it is whole.
+struct address_cell {
+    shared<std::uint32_t> generation; // 0: nothing yet; odd: being written
+    shared<std::uint32_t> bytes;
+    shared<std::uint64_t> words[node_address_bytes / sizeof(std::uint64_t)];
+};
+inline constexpr std::uint32_t first_address = 2; // its generation
+static_assert(sizeof(address_cell) == 104 && 0 == node_address_bytes % sizeof(std::uint64_t));
 
 enum helper_state : std::uint32_t {
     helper_absent = 0,
@@ -77,19 +87,19 @@ struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
     shared<std::uint32_t> pid;
     shared<std::int32_t> doorbell_fd; // an eventfd of the helper, taken with pidfd_getfd
-    std::uint32_t address_bytes;      // valid once state >= helper_sleeping
+    std::uint32_t pad1;
     shared<std::uint64_t> scans;
     shared<std::uint64_t> relayed;
     shared<std::uint64_t> delivered;
     shared<std::uint64_t> rejected; // wrong secret, version or range
     shared<std::uint64_t> wakes;
     shared<std::uint64_t> sleeps;
-    // line 2 and 3: where other nodes' helpers reach this one
-    std::uint8_t address[node_address_bytes];
+    // line 2 and 3; the address: where other nodes' helpers reach this one, written before the state
+    address_cell address;
     shared<std::int32_t> cpu; // the processing unit it is bound to, -1 if it has none of its own
-    std::uint32_t pad1;
+    std::uint32_t pad2;
     shared<std::uint64_t> start_time; // of the process: a recycled pid is not rung
-    std::uint32_t pad2[4];
+    std::uint64_t pad3;
 };
 static_assert(sizeof(helper_line) == 3 * line);
 
@@ -185,12 +195,11 @@ struct alignas(line) slot {
 static_assert(sizeof(slot) % line == 0);
 static_assert(offsetof(slot, requests) == 7 * line);
 
-// Where a remote node's helper is. Written by the first local rank that learns it.
+// Another node. Written by the first local rank that learns of it; the address again by whoever is told of
+// another one, the helper or a rank.
 struct alignas(line) node_entry {
-    shared<std::uint32_t> state; // 0 empty, 1 being written, 2 valid
-    std::uint32_t address_bytes;
-    std::uint64_t node; // hash of the node's identity
-    std::uint8_t address[node_address_bytes];
+    address_cell helper;  // its helper's
+    std::uint64_t node;   // hash of its identity; with the secrets written once, before generation 2
     std::uint64_t secret_hi, secret_lo; // of that node's board: its helper asks for them
 };
 static_assert(sizeof(node_entry) == 2 * line);
@@ -227,14 +236,16 @@ struct relay_message_item {
     std::uint32_t reserved;
     std::uint64_t key_hi, key_lo, source_seq;
 };
-// What a helper that took the place of another sends, after a header with count 0.
+// That a helper took the place of another: the helper tells other nodes' helpers, its node's ranks tell other
+// nodes' ranks. The count is 0.
 struct relay_message_moved {
+    relay_message_header head;
     std::uint64_t node; // whose helper it is
     std::uint32_t address_bytes;
     std::uint32_t reserved;
     std::uint8_t address[node_address_bytes];
 };
-static_assert(sizeof(relay_message_moved) == 112);
+static_assert(sizeof(relay_message_moved) == 144);
 static_assert(sizeof(relay_message_header) == 32 && sizeof(relay_message_item) == 32);
 inline constexpr std::uint32_t relay_batch = 32;
 

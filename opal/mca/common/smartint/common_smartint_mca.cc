@@ -225,7 +225,7 @@ void look_after_helpers() {
         }
         --s.restarts;
         const std::string program = helper_program(p);
-        const int error = s.helpers.start(e.board_segment(), p, i, program, s.mine.node);
+        const int error = s.helpers.start(e.board_segment(), p, i, program);
         if (0 == error) {
             e.counters().add(stat::helper_restarts);
         } else {
@@ -370,6 +370,7 @@ int glue_start(bool enable_threads) {
     me.name = pack_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
     me.slot = j.slot;
     me.threads = enable_threads;
+    me.node = node_identity(j.leader);
     const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
     engine &e = engine::instance();
     if (0 != e.start(p, me, network)) {
@@ -378,7 +379,7 @@ int glue_start(bool enable_threads) {
     s.mine = modex{};
     s.mine.slot = j.slot;
     s.mine.leader = j.leader;
-    s.mine.node = node_identity(j.leader);
+    s.mine.node = me.node;
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
         lead(p, j);
     }

@@ -57,7 +57,7 @@ int segment::map(int fd, std::uint64_t bytes) {
 }
 
 int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
-                    std::uint32_t ring_bytes, std::uint32_t helpers) {
+                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node) {
     if (!sane_geometry(slots, ring_bytes)) {
         return fail(EINVAL, "number of ranks or ring size out of range");
     }
@@ -105,6 +105,7 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     h->slots_offset = p.slots_offset;
     h->ring_bytes = ring_bytes;
     h->uid = geteuid();
+    h->node = node;
     h->nodes_offset = p.nodes_offset;
     h->relay_offset = p.relay_offset;
     h->helper_offset = p.helper_offset;

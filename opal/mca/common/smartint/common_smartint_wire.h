@@ -24,7 +24,8 @@ enum type : std::uint8_t {
     atomic = 9,     // atomic_request
     atomic_answer = 10,
     rma = 11, // rma_head + runs + data, see common_smartint_rma_wire.h
-    count_ = 12
+    helper_at = 12, // layout::relay_message_moved
+    count_ = 13
 };
 
 struct match { // 12 bytes: with the ring's word, 44 bytes of payload share the first line

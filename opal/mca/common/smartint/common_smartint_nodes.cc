@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_nodes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace smartint {
+namespace {
+
+constexpr int publish_spins = 10000; // for one that writes the entry we look at; it may have been killed
+
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+
+bool whole(std::uint32_t generation) { return 0 != generation && 0 == generation % 2; }
+
+// To write what has the even generation `found`. False: another process was first.
+bool claim(layout::address_cell &cell, std::uint32_t *found) {
+    return cell.generation.compare_exchange_strong(*found, *found + 1, std::memory_order_acquire);
+}
+
+// By whoever claimed it.
+void fill(layout::address_cell &cell, std::uint32_t found, const std::byte *address, std::size_t bytes) {
+    std::atomic_thread_fence(std::memory_order_release); // N3, pairs with N4
+    cell.bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
+    for (std::size_t at = 0; at < bytes; at += word_bytes) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, address + at, std::min(word_bytes, bytes - at));
+        cell.words[at / word_bytes].store(word, std::memory_order_relaxed);
+    }
+    cell.generation.store(found + 2, std::memory_order_release); // N1, pairs with N2
+}
+
+// Of an entry that was written once: its node and secrets stay as they are.
+bool is_of(const layout::node_entry &e, std::uint64_t identity) {
+    return e.helper.generation.load(std::memory_order_acquire) >= layout::first_address && // N2, pairs with N1
+           identity == e.node;
+}
+
+} // namespace
+
+bool read_address(const layout::address_cell &cell, helper_address *out) {
+    const std::uint32_t generation = cell.generation.load(std::memory_order_acquire); // N2, pairs with N1
+    const std::uint32_t bytes = cell.bytes.load(std::memory_order_relaxed);
+    if (!whole(generation) || 0 == bytes || bytes > layout::node_address_bytes) {
+        return false;
+    }
+    out->bytes.resize(bytes);
+    for (std::size_t at = 0; at < bytes; at += word_bytes) {
+        const std::uint64_t word = cell.words[at / word_bytes].load(std::memory_order_relaxed);
+        std::memcpy(out->bytes.data() + at, &word, std::min(word_bytes, bytes - at));
+    }
+    std::atomic_thread_fence(std::memory_order_acquire); // N4, pairs with N3
+    out->generation = generation;
+    return generation == cell.generation.load(std::memory_order_relaxed);
+}
+
+void write_address(layout::address_cell &cell, const std::byte *address, std::size_t bytes) {
+    // relaxed: nobody else writes it
+    const std::uint32_t found = cell.generation.load(std::memory_order_relaxed);
+    const std::uint32_t even = found + found % 2;
+    cell.generation.store(even + 1, std::memory_order_relaxed);
+    fill(cell, even, address, bytes);
+}
+
+std::int32_t publish_node(segment &board, const remote_node &node) {
+    layout::node_entry *table = board.nodes();
+    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
+        const auto i = static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
+        layout::node_entry &e = table[i];
+        std::uint32_t found = 0;
+        if (claim(e.helper, &found)) {
+            e.node = node.identity;
+            e.secret_hi = node.secret_hi;
+            e.secret_lo = node.secret_lo;
+            fill(e.helper, 0, node.helper, node.helper_bytes);
+            return static_cast<std::int32_t>(i);
+        }
+        for (int spin = 0; spin < publish_spins && found < layout::first_address; ++spin) {
+            found = e.helper.generation.load(std::memory_order_acquire); // N2, pairs with N1
+        }
+        if (is_of(e, node.identity)) {
+            return static_cast<std::int32_t>(i);
+        }
+    }
+    return -1;
+}
+
+layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
+                                          const helper_address &address) {
+    const layout::node_entry &to = board.nodes()[index];
+    layout::relay_message_moved m{};
+    m.head = relay_header(board, 0, to.secret_hi, to.secret_lo);
+    m.node = board.header().node;
+    m.address_bytes = static_cast<std::uint32_t>(address.bytes.size());
+    std::copy(address.bytes.begin(), address.bytes.end(), reinterpret_cast<std::byte *>(m.address));
+    return m;
+}
+
+bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32_t *index) {
+    *index = -1;
+    if (!addressed_here(board, m.head) || 0 != m.head.count || 0 == m.address_bytes ||
+        m.address_bytes > layout::node_address_bytes) {
+        return false;
+    }
+    const auto *address = reinterpret_cast<const std::byte *>(m.address);
+    for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
+        layout::node_entry &e = board.nodes()[i];
+        if (!is_of(e, m.node)) {
+            continue;
+        }
+        *index = static_cast<std::int32_t>(i);
+        // What is known already changes nothing: two helpers that both took another's place tell each
+        // other at every new connection, and would make new ones for ever.
+        helper_address known;
+        if (!read_address(e.helper, &known) || known.bytes.size() != m.address_bytes ||
+            0 != std::memcmp(known.bytes.data(), address, m.address_bytes)) {
+            std::uint32_t found = e.helper.generation.load(std::memory_order_relaxed);
+            if (whole(found) && claim(e.helper, &found)) { // else somebody else is writing it
+                fill(e.helper, found, address, m.address_bytes);
+            }
+        }
+        return true;
+    }
+    return true;
+}
+
+layout::relay_message_header relay_header(const segment &board, std::uint32_t count,
+                                          std::uint64_t secret_hi, std::uint64_t secret_lo) {
+    layout::relay_message_header h{};
+    h.magic = static_cast<std::uint32_t>(layout::magic);
+    h.version = layout::version;
+    h.count = static_cast<std::uint16_t>(count);
+    h.job = board.header().job;
+    h.secret_hi = secret_hi;
+    h.secret_lo = secret_lo;
+    return h;
+}
+
+bool addressed_here(const segment &board, const layout::relay_message_header &h) {
+    const layout::segment_header &mine = board.header();
+    return static_cast<std::uint32_t>(layout::magic) == h.magic && layout::version == h.version &&
+           mine.job == h.job && mine.secret_hi == h.secret_hi && mine.secret_lo == h.secret_lo;
+}
+
+} // namespace smartint
