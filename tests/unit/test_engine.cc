@@ -274,7 +274,7 @@ TEST(engine, a_quick_send_needs_no_operation_and_refuses_what_it_cannot) {
     const char text[] = "hello";
     n.a.enter();
     EXPECT_TRUE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, sizeof(text)));
-    EXPECT_FALSE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, n.to_b->eager_limit + 1));
+    EXPECT_FALSE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, n.to_b->eager_if_room + 1));
     EXPECT_FALSE(n.a.try_eager(n.a.add_self(), {ctx, 0, tag}, text, sizeof(text)));
     n.a.leave();
     n.drive("it", [&] { return 1 == r.delivered; });
@@ -287,6 +287,43 @@ TEST(engine, a_quick_send_needs_no_operation_and_refuses_what_it_cannot) {
     }
     EXPECT_EQ(262144U / 8064, in) << "then the ring is full";
     n.a.leave();
+}
+
+TEST(engine, more_than_the_eager_limit_goes_whole_while_half_of_the_ring_is_free_and_by_rendezvous_then) {
+    const params p = with("auto");
+    node_pair n(p);
+    const std::uint64_t bytes = 4 * p.eager_limit;
+    constexpr std::size_t many = 10;
+    std::deque<test_send> s(many);
+    std::deque<test_recv> r(many);
+    for (std::size_t i = 0; i < many; ++i) {
+        s[i].aim(n.to_b, bytes, i, ctx, 0, tag);
+        n.send(n.a, s[i]);
+    }
+    const std::uint64_t whole = count(n.a, stat::eager_sent);
+    EXPECT_EQ(p.ring_bytes / 2 / bytes, whole); // with their headers more than half of it
+    EXPECT_EQ(many - whole, count(n.a, stat::rts_sent));
+    n.a.progress();
+    for (std::size_t i = 0; i < many; ++i) {
+        EXPECT_EQ(i < whole ? 1U : 0U, s[i].delivered) << "to be used again, and nobody has received";
+        r[i].aim(bytes, ctx, 0, tag);
+        n.receive(n.b, r[i]);
+    }
+    n.drive("all", [&] {
+        return std::all_of(s.begin(), s.end(), [](auto &x) { return 1 == x.delivered; }) &&
+               std::all_of(r.begin(), r.end(), [](auto &x) { return 1 == x.delivered; });
+    });
+    for (std::size_t i = 0; i < many; ++i) {
+        EXPECT_EQ(-1, r[i].differs(bytes, i));
+    }
+    test_send over;
+    over.aim(n.to_b, bytes + 1, 1, ctx, 0, tag);
+    n.send(n.a, over);
+    EXPECT_EQ(many - whole + 1, count(n.a, stat::rts_sent));
+    test_recv last;
+    last.aim(bytes + 1, ctx, 0, tag);
+    n.receive(n.b, last);
+    n.drive("the last", [&] { return 1 == over.delivered && 1 == last.delivered; });
 }
 
 TEST(engine, active_messages_arrive_in_order_and_queued_ones_say_when_they_are_out) {

@@ -253,7 +253,7 @@ TEST_F(computing, more_receives_than_the_table_holds_are_all_served) {
     n.start_threads();
     settle(n);
     constexpr std::size_t many = 100;
-    constexpr std::uint64_t bytes = 20000;
+    constexpr std::uint64_t bytes = 40000;
     std::deque<test_recv> r(many);
     std::deque<test_send> s(many);
     for (std::size_t i = 0; i < many; ++i) {
@@ -282,7 +282,7 @@ TEST_F(computing, a_full_table_wakes_for_what_is_in_it_only) {
     n.start_threads();
     settle(n);
     constexpr std::size_t many = 100;
-    constexpr std::uint64_t bytes = 20000;
+    constexpr std::uint64_t bytes = 40000;
     std::deque<test_recv> r(many);
     for (std::size_t i = 0; i < many; ++i) {
         r[i].aim(bytes, ctx, 0, static_cast<std::int32_t>(i));

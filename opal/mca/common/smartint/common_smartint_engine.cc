@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t smallest_network_message = 8192; // what transports offer anyway
 constexpr std::uint32_t fragment_bytes = 16384;          // of a copy pipeline inside a node
+constexpr std::uint32_t room_factor = 4;                 // see goes_whole; parameters.md names it
 
 } // namespace
 
@@ -270,7 +271,7 @@ endpoint *engine::add_self() {
     auto ep = std::make_unique<endpoint>();
     ep->name = me_.name;
     ep->way = route::self;
-    ep->eager_limit = params_.network_eager_limit;
+    ep->eager_limit = ep->eager_if_room = params_.network_eager_limit;
     ep->max_payload = fragment_bytes;
     by_name_[ep->name] = ep.get();
     endpoints_.push_back(std::move(ep));
@@ -291,6 +292,7 @@ endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
     ep->ring.attach(&segment_.slot(slot).ring, segment_.ring(slot), segment_.ring_bytes());
     const std::uint32_t quarter = segment_.ring_bytes() / 4 - layout::line;
     ep->eager_limit = std::min<std::uint32_t>(params_.eager_limit, quarter - wire::max_header);
+    ep->eager_if_room = std::min<std::uint32_t>(room_factor * ep->eager_limit, quarter - wire::max_header);
     ep->max_payload = std::min(fragment_bytes, quarter / 2);
     ep->direct = rendezvous_kind::copy != rendezvous_;
     by_name_[name] = ep.get();
@@ -322,7 +324,7 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
         return nullptr;
     }
     const std::uint32_t room = whole - own;
-    ep->eager_limit = std::min<std::uint32_t>(params_.network_eager_limit, room);
+    ep->eager_limit = ep->eager_if_room = std::min<std::uint32_t>(params_.network_eager_limit, room);
     ep->max_payload = room;
     ep->direct = false;
     find_helper(ep.get(), node, relay_slot);

@@ -73,6 +73,7 @@ struct endpoint {
     bool direct = true; // direct copies work (found out at the first)
     bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;
+    std::uint32_t eager_if_room = 0; // the same, where there is much room; see goes_whole
     std::uint32_t max_payload = 0; // of one message, beside its header
     std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;
@@ -442,6 +443,7 @@ private:
     bool pump_read(recv_op *op);
     static void read_completed(void *op, bool ok);
 
+    bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
     void send_self(send_op *op);
     void receive_self(recv_op *op, send_op *from);
     void consumed(recv_op *op, std::uint64_t bytes);

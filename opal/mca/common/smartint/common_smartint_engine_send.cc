@@ -11,7 +11,7 @@ namespace smartint {
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
 bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes) {
-    if (nullptr != ep->pending_head || bytes > ep->eager_limit || route::self == ep->way) {
+    if (nullptr != ep->pending_head || !goes_whole(ep, bytes) || route::self == ep->way) {
         return false;
     }
     if (network::result::done ==
@@ -20,6 +20,15 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
         return true;
     }
     return false;
+}
+
+// Inside a node a rendezvous of little data costs more than a second copy. But what finds no room in the ring waits
+// for this rank's next call; after an RTS the receiver needs nothing of it. So larger ones leave half of the ring to
+// what can't do without.
+bool engine::goes_whole(const endpoint *ep, std::uint64_t bytes) const {
+    return bytes <= ep->eager_limit ||
+           (bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
+            !ep->ring.holds_more_than(segment_.ring_bytes() / 2));
 }
 
 network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
@@ -200,7 +209,7 @@ void engine::send(send_op *op) {
     const wire::match m{op->context, op->source, op->tag};
     // A synchronous one is answered, and over the network only an RTS carries the address the
     // answer goes to: the receiver may not have met us.
-    if (op->length <= ep->eager_limit && !(op->synchronous && route::network == ep->way)) {
+    if (goes_whole(ep, op->length) && !(op->synchronous && route::network == ep->way)) {
         const auto bytes = static_cast<std::uint32_t>(op->length);
         const void *data = op->buffer;
         if (nullptr == data && 0 != bytes) {
