@@ -138,7 +138,7 @@ done
 # ---- lost-peer: what had begun fails, and what begins afterwards
 
 program lost_peer
-LOST_PEER='smartint lost the connection to another process of this job'
+LOST_PEER='smartint lost the connection to another process'
 for when in new begun; do
     run_job "lost-peer-$when" 20 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
         "$PROGRAM" $when

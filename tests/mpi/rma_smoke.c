@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: put, get and accumulate between fences, and under a shared lock: another framework goes
-// on working beside the PML in use.
+// Description: put, get and accumulate between fences, and under a shared lock, in windows that MPI allocates and in
+// memory of the program's: another framework goes on working beside the PML in use.
 #include "check.h"
 
 enum { N = 200000, SUMS = 1000 };
 
-int main(int argc, char **argv)
+static void windows(int created)
 {
-    begin(&argc, &argv, 2);
     unsigned char *base, *in = guarded_alloc(N), *out = guarded_alloc(N);
+    unsigned char *own = malloc(2 * N + SUMS * sizeof(int));
     MPI_Win win, sum_win;
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     int *sums, ones[SUMS];
 
-    MPI(MPI_Win_allocate(2 * N, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-    MPI(MPI_Win_allocate(SUMS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &sums, &sum_win));
+    if (created) {
+        base = own;
+        sums = (int *) (own + 2 * N);
+        MPI(MPI_Win_create(base, 2 * N, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        MPI(MPI_Win_create(sums, SUMS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &sum_win));
+    } else {
+        MPI(MPI_Win_allocate(2 * N, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+        MPI(MPI_Win_allocate(SUMS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &sums, &sum_win));
+    }
     for (int round = 0; round < 10; ++round) {
         fill(out, N, key_of(170, my_rank, round, 0));
         fill(base + N, N, key_of(171, my_rank, round, 0));
@@ -53,5 +60,13 @@ int main(int argc, char **argv)
     MPI(MPI_Win_free(&sum_win));
     guarded_free(in, N);
     guarded_free(out, N);
+    free(own);
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv, 2);
+    windows(0);
+    windows(1);
     return finish();
 }

@@ -49,6 +49,9 @@ int begin_start(module &m, ompi_group_t *group, int assert) {
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
+    if (MPI_GROUP_NULL == group) { // MPI looks at the window alone
+        return MPI_ERR_GROUP;
+    }
     const std::vector<int> ranks = ranks_of(m, group);
     if (!all_members(ranks)) {
         return MPI_ERR_GROUP;
@@ -78,6 +81,9 @@ int begin_complete(module &m, rma_sync *sync) {
 int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking) {
     if (0 != m.exposures || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
+    }
+    if (MPI_GROUP_NULL == group) {
+        return MPI_ERR_GROUP;
     }
     std::vector<int> ranks = ranks_of(m, group);
     if (!all_members(ranks)) {

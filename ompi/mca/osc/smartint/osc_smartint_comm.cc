@@ -31,7 +31,7 @@ int open_towards(module &m, int target) {
     if (m.all_locked) {
         if (!m.all_unchecked && m.all_taken.insert(target)) {
             rma &r = engine::instance().one_sided();
-            r.lock(r.peer(m.window, target), false, nullptr);
+            r.lock_of_all(r.peer(m.window, target), nullptr);
         }
         return MPI_SUCCESS;
     }

@@ -8,11 +8,14 @@
 namespace smartint::osc {
 namespace {
 
-// What MPI's own calls check before they come to a component; and a group must be one.
+// What MPI's own calls check before they come to a component.
 bool asserts(int given, int known) { return 0 == (given & ~known); }
 bool locks(MPI_Win win) { return 0 == (win->w_flags & OMPI_WIN_NO_LOCKS); }
 
-template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
+enum class epoch { begins, ends };
+
+// An end takes along what went wrong in the window.
+template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, epoch which, F begin) {
     if (ompi_win_invalid(win)) {
         return MPI_ERR_WIN;
     }
@@ -21,7 +24,7 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
     }
     module &m = of(win);
     const inside here;
-    request *r = new_request(m.win, &m);
+    request *r = new_request(m.win, epoch::ends == which ? &m : nullptr);
     if (nullptr == r) {
         return MPI_ERR_NO_MEM;
     }
@@ -41,7 +44,7 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, F begin) {
 
 // The same towards one member. To nobody there is nothing to do, nor an error of others' to take along.
 template <class F>
-int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, F begin) {
+int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, epoch which, F begin) {
     const bool valid = !ompi_win_invalid(win);
     if (valid && MPI_PROC_NULL == target && osc_smartint_free == win->w_osc_module->osc_free) {
         *wanted = &ompi_request_empty;
@@ -50,44 +53,40 @@ int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, F begin) {
     if (valid && MPI_PROC_NULL != target && ompi_win_peer_invalid(win, target)) {
         return MPI_ERR_RANK;
     }
-    return nonblocking(win, wanted, begin);
+    return nonblocking(win, wanted, which, begin);
 }
 
 int ifence(int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+    return nonblocking(win, request, epoch::ends, [&](module &m, rma_sync *s) {
         constexpr int known = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
         return asserts(assert, known) ? begin_fence(m, assert, s, true) : MPI_ERR_ASSERT;
     });
 }
 
 int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [&](module &m, rma_sync *) {
-        return !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
-               : MPI_GROUP_NULL == group          ? MPI_ERR_GROUP
-                                                  : begin_start(m, group, assert);
+    return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *) {
+        return asserts(assert, MPI_MODE_NOCHECK) ? begin_start(m, group, assert) : MPI_ERR_ASSERT;
     });
 }
 
 int icomplete(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
+    return nonblocking(win, request, epoch::ends,
                        [](module &m, rma_sync *s) { return begin_complete(m, s); });
 }
 
 int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [&](module &m, rma_sync *) {
+    return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *) {
         constexpr int known = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
-        return !asserts(assert, known)  ? MPI_ERR_ASSERT
-               : MPI_GROUP_NULL == group ? MPI_ERR_GROUP
-                                         : begin_post(m, group, assert, true);
+        return asserts(assert, known) ? begin_post(m, group, assert, true) : MPI_ERR_ASSERT;
     });
 }
 
 int iwait(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [](module &m, rma_sync *s) { return begin_wait(m, s); });
+    return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_wait(m, s); });
 }
 
 int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking_towards(target, win, request, [&](module &m, rma_sync *s) {
+    return nonblocking_towards(target, win, request, epoch::begins, [&](module &m, rma_sync *s) {
         return MPI_LOCK_SHARED != type && MPI_LOCK_EXCLUSIVE != type ? MPI_ERR_LOCKTYPE
                : !asserts(assert, MPI_MODE_NOCHECK)                  ? MPI_ERR_ASSERT
                : !locks(win)                                         ? MPI_ERR_RMA_SYNC
@@ -96,12 +95,12 @@ int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int iunlock(int target, MPI_Win win, MPI_Request *request) {
-    return nonblocking_towards(target, win, request,
+    return nonblocking_towards(target, win, request, epoch::ends,
                        [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
 int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, [&](module &m, rma_sync *s) {
+    return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *s) {
         return !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
                : !locks(win)                      ? MPI_ERR_RMA_SYNC
                                                   : begin_lock_all(m, assert, s);
@@ -109,12 +108,12 @@ int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int iunlock_all(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request,
+    return nonblocking(win, request, epoch::ends,
                        [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
 int iflush(int target, MPI_Win win, MPI_Request *request) {
-    return nonblocking_towards(target, win, request,
+    return nonblocking_towards(target, win, request, epoch::ends,
                        [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }
 

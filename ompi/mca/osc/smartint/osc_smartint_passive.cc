@@ -103,7 +103,7 @@ int begin_lock_all(module &m, int assert, rma_sync *sync) {
     for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
         if (i == m.rank() || m.shared()) {
             m.all_taken.insert(i);
-            one_sided().lock(one_sided().peer(m.window, i), false, sync);
+            one_sided().lock_of_all(one_sided().peer(m.window, i), sync);
         }
     }
     return MPI_SUCCESS;

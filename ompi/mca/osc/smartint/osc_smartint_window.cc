@@ -4,6 +4,7 @@
 // Windows: made, attached to, freed. All members learn where everybody's memory is. The processes of a
 // node share that of allocated windows, and the words by which they lock each other's and accumulate.
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,17 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+constexpr std::uint64_t too_much = UINT64_MAX / 4; // more than there can be: sums stop there
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) {
+    return bytes > too_much ? too_much / to * to : (bytes + to - 1) / to * to;
+}
+
+// A file in memory takes any size, and the process that touches what is not there ends.
+std::uint64_t memory_of_node() {
+    struct sysinfo i {};
+    return 0 == sysinfo(&i) ? (std::uint64_t{i.totalram} + i.totalswap) * i.mem_unit : too_much;
+}
 
 // What every member tells all others.
 struct announcement {
@@ -85,7 +96,7 @@ plan plan_of(const module &m, bool packed, const announcement &mine,
     for (std::size_t i = 0; m.allocates() && i < all.size(); ++i) {
         if (all[i].node == mine.node) {
             p.memory[i] = p.total;
-            p.total += packed ? all[i].bytes : round_up(all[i].bytes, page);
+            p.total = std::min(too_much, p.total + std::min(too_much, packed ? all[i].bytes : round_up(all[i].bytes, page)));
         }
     }
     p.total = round_up(p.total, page);
@@ -103,7 +114,7 @@ int share_memory(module &m, const plan &where, const announcement &mine,
     m.memory.bytes = total;
     if (first == rank) {
         m.memory.fd = memfd_create("smartint-window", MFD_CLOEXEC);
-        if (m.memory.fd < 0 || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
+        if (m.memory.fd < 0 || total > memory_of_node() || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
             next.error = MPI_ERR_NO_MEM;
         }
         next.fd = m.memory.fd;

@@ -188,7 +188,9 @@ void finish_atomic(const std::byte *data, std::uint32_t bytes) {
             std::memcpy(p->local, &a.value, sizeof(a.value));
         }
     }
-    p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, OPAL_SUCCESS);
+    if (nullptr != p->done) {
+        p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, OPAL_SUCCESS);
+    }
     delete p;
 }
 

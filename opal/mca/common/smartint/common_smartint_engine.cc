@@ -358,7 +358,10 @@ void engine::lose(endpoint *ep) {
     ep->lost = true;
     if (!ep->told) {
         ep->told = true;
-        const std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
+        std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
+        if (const std::uint64_t job = ep->name >> 32; job != me_.name >> 32) {
+            who += " of job " + std::to_string(job) + ", not this one"; // spawned, or connected to
+        }
         tell(topic::lost_peer, who.c_str(), "the connection is broken");
     }
     fail_peer_operations(ep); // also those that were begun after it was lost

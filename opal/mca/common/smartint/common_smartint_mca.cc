@@ -209,7 +209,7 @@ std::string helper_program(const params &p) {
 void tell_of_failed_helpers() {
     const segment &board = engine::instance().board_segment();
     if (board.mapped() && state().helpers.any_failed(board)) {
-        tell(topic::no_helper, "smartintd", "it could not start");
+        tell(topic::no_helper, helper_program(engine::instance().settings()).c_str(), "it could not start");
     }
 }
 

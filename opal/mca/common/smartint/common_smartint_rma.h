@@ -73,6 +73,7 @@ struct rma_item {
     what kind = what::put;
     bool begun = false;      // lock: asked for; unlock: let go by this process, at the ack
     bool exclusive = false;  // lock, and such an unlock
+    bool passes = false;     // lock: those that wait for an exclusive one, see lock_all
     bool for_fence = false;  // flush
     bool waiting = false;    // get or fetch: all asked for, out of the queue
     bool by_message = false; // put or get: though a direct copy could do it
@@ -119,6 +120,7 @@ struct rma_reply {
     // data, ack, fault: sent; lock, unlock, complete: what they ask for is done, then answered
     wire::rma_kind kind = wire::rma_kind::none;
     bool exclusive = false; // lock
+    bool passes = false;    // lock
     bool waited = false;    // ack: no notice of it
     rma_error error = rma_error::none;
     std::uint64_t id = 0;
@@ -166,6 +168,7 @@ struct rma_peer {
     std::uint64_t owed_since = 0; // that this process waits for it, us; 0: it has not begun to
     std::uint64_t gets_begun = 0;
     std::uint64_t gets_done = 0;
+    std::uint64_t gets_before = 0; // of gets_begun, those before the last end of an epoch, or flush
     std::uint64_t fetching = 0; // bytes of fetches asked for and not here
     std::uint64_t getting = 0;  // and of gets
     std::list<rma_item *> acks; // flush and unlock items whose ack is to come
@@ -178,7 +181,8 @@ struct rma_peer {
     std::vector<rma_item *> under_way; // all of them begun
     unsigned transfers = 0;  // of them, of the head, or a flush
     bool unflushed = false;  // written, and perhaps not there yet
-    bool unposted = false;   // an exposure was completed, and messages of then may be on their way
+    std::uint64_t unposted_at = 0; // of fences_done, when that was
+    bool unposted = false;   // an exposure was completed, and stores of then may be on their way
     bool broken_off = false; // the transport failed in one
     std::vector<rma_item *> ending; // of a lost peer, once the transport is done with the memory of all
 
@@ -316,6 +320,9 @@ public:
     // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
     // take several in the same order do not wait for each other; 0: this one in any order.
     void lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread = 0);
+    // One target's part of a lock of all, which is asked for when it is needed. It passes those who wait for that
+    // target's exclusive lock, as they might wait for others that this lock of all has already.
+    void lock_of_all(rma_peer *p, rma_sync *sync);
     void unlock(rma_peer *p, rma_sync *sync);
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
     bool try_take(rma_peer *p, bool exclusive, std::uint32_t thread = 0);
@@ -381,6 +388,8 @@ private:
     void forget_queue(rma_peer *p);
     bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
+    step after_messages(rma_peer *p);
+    bool unposted(rma_peer *p);
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
                   const std::byte *data, std::uint32_t bytes);
@@ -456,13 +465,13 @@ private:
     void on_complete(rma_peer *p);
 
     // rma_lock.cc
-    bool try_lock(rma_peer *p, bool exclusive);
+    bool try_lock(rma_peer *p, const rma_item *i);
     step take_lock_item(rma_peer *p, rma_item *i);
     rma_item *first_lock(std::uint32_t thread) const;
     void leave_order(const rma_item *i);
     void let_go(rma_peer *p, bool exclusive);
     void forget_locks(rma_peer *p);
-    void ask_lock(rma_peer *p, bool exclusive);
+    void ask_lock(rma_peer *p, bool exclusive, bool passes);
     void release_lock(rma_peer *p);
     void grant_waiters(rma_window *w, const rma_peer *asking = nullptr);
     // Neither its lock nor its memory can be reached from here but by messages of the network.

@@ -122,6 +122,7 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         p->replies.emplace_back();
         p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
         p->replies.back().exclusive = 0 != (h.flags & wire::rma_exclusive);
+        p->replies.back().passes = 0 != (h.flags & wire::rma_passes);
         p->replies.back().waited = 0 != (h.flags & wire::rma_waited);
         return;
     case kind::data:

@@ -67,6 +67,12 @@ void rma::leave_order(const rma_item *i) {
     }
 }
 
+void rma::lock_of_all(rma_peer *p, rma_sync *sync) {
+    rma_item *i = make(rma_item::what::lock, sync);
+    i->passes = true;
+    push(p, i);
+}
+
 void rma::unlock(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::unlock, sync)); }
 
 // ---- as origin
@@ -79,6 +85,7 @@ bool rma::try_take(rma_peer *p, bool exclusive, std::uint32_t thread) {
     }
     e_.stats_.add(stat::rma_locks_direct);
     p->held = exclusive ? rma_hold::exclusive : rma_hold::shared;
+    p->unposted = false;
     return true;
 }
 
@@ -96,12 +103,12 @@ bool rma::far(const rma_peer *p) {
     return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped;
 }
 
-bool rma::try_lock(rma_peer *p, bool exclusive) {
+bool rma::try_lock(rma_peer *p, const rma_item *i) {
     if (nullptr == p->words) {
         return false;
     }
     for (unsigned tries = by_thread_ ? 1 : most_tries; tries > 0; --tries) {
-        if (take_lock(*p->words, exclusive, false)) {
+        if (take_lock(*p->words, i->exclusive, i->passes)) {
             e_.stats_.add(stat::rma_locks_direct);
             return true;
         }
@@ -121,12 +128,13 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             arm(first->peer, rma_epoch_kind::grant);
             return step::blocked;
         }
-        if (try_lock(p, i->exclusive)) {
+        if (try_lock(p, i)) {
             p->held = hold;
+            p->unposted = false; // who may be locked is not exposed: it has seen all exposures to their end
             return step::done;
         }
         if (const step s = send_mark(p, i, wire::rma_kind::lock,
-                                     i->exclusive ? wire::rma_exclusive : 0);
+                                     i->exclusive ? wire::rma_exclusive : i->passes ? wire::rma_passes : 0);
             step::done != s) {
             return s;
         }
@@ -135,6 +143,7 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
         if (far(p)) {
             p->asked = i; // run() takes it out of the queue
             p->ahead = 0;
+            p->gets_before = 0; // what follows is kept until the target has read for gets, and grants
             return step::done;
         }
     }
@@ -163,7 +172,7 @@ void rma::let_go(rma_peer *p, bool exclusive) {
 
 // ---- as target: in order of arrival, whoever runs the engine
 
-void rma::ask_lock(rma_peer *p, bool exclusive) {
+void rma::ask_lock(rma_peer *p, bool exclusive, bool passes) {
     rma_window *w = p->window;
     for (const rma_waiter &waiter : w->waiters) {
         if (p == waiter.peer) {
@@ -175,7 +184,9 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
         e_.refuse();
         return;
     }
-    w->waiters.push_back({p, exclusive});
+    const auto place = passes && !exclusive ? std::find_if(w->waiters.begin(), w->waiters.end(), [](const rma_waiter &x) { return x.exclusive; })
+                                            : w->waiters.end();
+    w->waiters.insert(place, {p, exclusive});
     note_queue(*w->words, true);
     grant_waiters(w, p);
 }

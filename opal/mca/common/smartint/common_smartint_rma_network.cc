@@ -95,7 +95,7 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
     if (bytes < least || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
         return false;
     }
-    if (p->unposted) {
+    if (unposted(p)) {
         return false;
     }
     if (rma_peer::reach::known != p->reached) {
@@ -124,13 +124,8 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
 
 // The head of the queue, as far as the transport takes it.
 rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
-    if (nullptr != p->asked) { // what goes ahead of a grant is kept by the target, and this would not be
-        arm(p, rma_epoch_kind::grant);
-        return step::blocked;
-    }
-    if (!p->acks.empty()) { // nor does it stay behind messages of an epoch before, which MPI_MODE_NOCHECK lets be
-        arm(p, rma_epoch_kind::ack);
-        return step::blocked;
+    if (const step s = after_messages(p); step::done != s) {
+        return s;
     }
     const bool put = rma_item::what::put == i->kind;
     const network::capabilities &caps = e_.network_.caps();

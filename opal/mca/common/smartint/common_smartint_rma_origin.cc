@@ -252,6 +252,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         break;
     case what::unlock:
     case what::flush:
+        p->gets_before = p->gets_begun;
         if (const bool mine = rma_hold::none != p->held; what::flush == i->kind || mine) {
             if (what::unlock == i->kind) {
                 i->exclusive = rma_hold::exclusive == p->held;
@@ -284,8 +285,10 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         if (const step s = send_mark(p, i, wire::rma_kind::complete); step::done != s) {
             return s;
         }
+        p->gets_before = p->gets_begun;
+        p->unposted = unposted(p) || p->unacked;
+        p->unposted_at = p->window->fences_done;
         p->unacked = false; // nobody flushes across an epoch's end
-        p->unposted = true;
         [[fallthrough]];
     case what::local:
         if (!p->under_way.empty()) {
@@ -320,11 +323,37 @@ void rma::local_step(rma_peer *p) {
     }
 }
 
+// What the target has no part in must not overtake messages: those that go ahead of a grant, which the target keeps
+// until then, and those of an epoch before, or before a flush, until it says that it has taken them in.
+rma::step rma::after_messages(rma_peer *p) {
+    if (nullptr != p->asked) {
+        arm(p, rma_epoch_kind::grant);
+        return step::blocked;
+    }
+    if (!p->acks.empty()) {
+        arm(p, rma_epoch_kind::ack);
+        return step::blocked;
+    }
+    return step::done;
+}
+
+// Only MPI_MODE_NOCHECK begins an epoch without a word of the target after the last one was completed. A fence is one.
+bool rma::unposted(rma_peer *p) {
+    p->unposted = p->unposted && p->window->fences_done <= p->unposted_at;
+    return p->unposted;
+}
+
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
-    step s = step::done;
-    i->by_message = i->by_message || better_by_message(p, i);
+    // The target reads for a get when it can, and stores at once: here the data has the queue go on.
+    if (p->gets_done < p->gets_before) {
+        return step::blocked;
+    }
+    i->by_message = i->by_message || unposted(p) || better_by_message(p, i);
     if (!i->by_message && direct_possible(p, i)) {
-        s = run_direct(p, i);
+        step s = after_messages(p);
+        if (step::done == s) {
+            s = run_direct(p, i);
+        }
         if (step::full != s) { // full: the kernel will not have it, by message then
             return s;
         }

@@ -185,8 +185,9 @@ rma::step rma::reply(rma_peer *p) {
         break;
     case kind::lock: {
         const bool exclusive = r.exclusive;
+        const bool passes = r.passes;
         p->replies.pop_front();
-        ask_lock(p, exclusive);
+        ask_lock(p, exclusive, passes);
         return step::done;
     }
     case kind::complete:

@@ -45,6 +45,7 @@ enum rma_flags : std::uint8_t {
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
     rma_by_thread = 8, // data, grant, ack: by the interrupt thread, so the sender's application computes
     rma_waited = 16, // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
+    rma_passes = 4, // lock: it passes those that wait for an exclusive one
     rma_listens = 32, // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
 };
 

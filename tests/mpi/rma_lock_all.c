@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// Description: processes in a lock of all, which get the lock of each target when they come to it, beside processes
+// that take one exclusive lock each and hold no other: nobody waits for ever. The first two ranks have a target each
+// already and come to the other's when somebody waits there for both to go.
+// rma_lock_all ROUNDS
+#include "check.h"
+
+#include <unistd.h>
+
+enum { HELD = 1, GO = 2, CELLS = 8 };
+
+static long cells[CELLS];
+static MPI_Win win;
+
+static void put_and_flush(int target)
+{
+    const long value = 100 + my_rank;
+    MPI(MPI_Put(&value, 1, MPI_LONG, target, my_rank, 1, MPI_LONG, win));
+    MPI(MPI_Win_flush(target, win));
+}
+
+static void in_a_lock_of_all(void)
+{
+    const int first = 2 + my_rank, second = 3 - my_rank;
+    int token = 0;
+    MPI(MPI_Win_lock_all(0, win));
+    put_and_flush(first);
+    MPI(MPI_Sendrecv(&token, 1, MPI_INT, 1 - my_rank, HELD, &token, 1, MPI_INT, 1 - my_rank, HELD, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE));
+    MPI(MPI_Send(&token, 1, MPI_INT, first, GO, MPI_COMM_WORLD));
+    usleep(2000); // most likely they stand in the queues then
+    put_and_flush(second);
+    MPI(MPI_Win_unlock_all(win));
+}
+
+static void one_exclusive_lock(void)
+{
+    const int target = 5 - my_rank;
+    const long value = 100 + my_rank;
+    int token;
+    MPI(MPI_Recv(&token, 1, MPI_INT, my_rank - 2, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+    MPI(MPI_Put(&value, 1, MPI_LONG, target, my_rank, 1, MPI_LONG, win));
+    MPI(MPI_Win_unlock(target, win));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv, 4);
+    const int rounds = argc > 1 ? atoi(argv[1]) : 20;
+    for (int allocated = 0; allocated < 2; ++allocated) {
+        long *memory = cells;
+        if (allocated) {
+            MPI(MPI_Win_allocate(sizeof(cells), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+        } else {
+            MPI(MPI_Win_create(cells, sizeof(cells), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        }
+        for (int round = 0; round < rounds; ++round) {
+            memset(memory, 0, sizeof(cells));
+            MPI(MPI_Barrier(MPI_COMM_WORLD));
+            if (my_rank < 2) {
+                in_a_lock_of_all();
+            } else if (my_rank < 4) {
+                one_exclusive_lock();
+            }
+            MPI(MPI_Barrier(MPI_COMM_WORLD));
+            for (int i = 0; (2 == my_rank || 3 == my_rank) && i < 4; ++i) {
+                const long expected = i == my_rank ? 0 : 100 + i;
+                CHECK(expected == memory[i], "round %d: cell %d is %ld, expected %ld", round, i, memory[i], expected);
+            }
+            MPI(MPI_Barrier(MPI_COMM_WORLD));
+        }
+        MPI(MPI_Win_free(&win));
+    }
+    return finish();
+}
