@@ -156,10 +156,10 @@ TEST(engine_wakes, one_that_comes_while_the_thread_goes_to_sleep_is_not_lost) {
     for (std::uint64_t round = 0; round < 200; ++round) {
         test_recv first, second;
         test_send s1, s2;
-        first.aim(20000, 1, 0, 1);
-        second.aim(20000, 1, 0, 2);
-        s1.aim(n.to_b, 20000, round, 1, 0, 1);
-        s2.aim(n.to_b, 20000, round + 1, 1, 0, 2);
+        first.aim(40000, 1, 0, 1);
+        second.aim(40000, 1, 0, 2);
+        s1.aim(n.to_b, 40000, round, 1, 0, 1);
+        s2.aim(n.to_b, 40000, round + 1, 1, 0, 2);
         n.receive(n.b, first);
         n.receive(n.b, second);
         n.send(n.a, s1);
@@ -171,8 +171,8 @@ TEST(engine_wakes, one_that_comes_while_the_thread_goes_to_sleep_is_not_lost) {
             return 2 * (round + 1) == n.b.counters().get(stat::reads_thread);
         }));
         n.drive("all", [&] { return s1.delivered && s2.delivered && first.delivered && second.delivered; });
-        ASSERT_EQ(-1, first.differs(20000, round));
-        ASSERT_EQ(-1, second.differs(20000, round + 1));
+        ASSERT_EQ(-1, first.differs(40000, round));
+        ASSERT_EQ(-1, second.differs(40000, round + 1));
     }
 }
 

@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 
 const std::uint64_t sizes[] = {0,    1,     7,      8,      44,      45,      100,
-                               4096, 8191,  8192,   8193,   16384,   65537,   131071,
+                               4096, 8191,  8192,   8193,   16384,   32768,   32769,   65537,   131071,
                                131072, 131073, 262144, 300001, 1048576, 3000001};
 
 struct engines_of_a_node : testing::TestWithParam<const char *> {};
