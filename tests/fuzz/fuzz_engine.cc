@@ -371,6 +371,7 @@ std::vector<std::byte> victim::message(input &in, std::uint8_t type) {
         layout::relay_message_moved moved{};
         moved.head = relay_header(e.board_segment(), 0, own.secret_hi, own.secret_lo ^ in.below(2));
         moved.node = in.below(4);
+        moved.generation = in.below(8);
         moved.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
         add(moved);
         break;

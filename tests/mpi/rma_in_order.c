@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: what an epoch that returns requests did comes before what the next one does, and what was before a
 // flush before what follows, though nobody has waited for either: a large put and then a small get and accumulate,
-// which could be copied past it; a get and then a put to the same place, which could be stored first.
+// which could be copied past it; a get and then a put to the same place, which could be stored first; an accumulate and
+// then a get of the sum.
 // rma_in_order ROUNDS
 #include "mpix.h"
 
@@ -58,27 +59,33 @@ static void next_epoch(enum how how, MPI_Group target)
 static void origin(enum how how, int round, MPI_Group target)
 {
     static int out[CELLS], in[CELLS];
-    int got = -1, added = ADDED, put_first = 0 == round % 2;
+    int got = -1, added = ADDED, one = 1;
     for (int i = 0; i < CELLS; ++i) {
         out[i] = round;
         in[i] = -1;
     }
     pending = 0;
     begin_epoch(how, target);
-    if (put_first) {
+    if (0 == round % 3) {
         MPI(MPI_Put(out, CELLS, MPI_INT, 0, base, CELLS, MPI_INT, win));
         next_epoch(how, target);
         MPI(MPI_Get(&got, 1, MPI_INT, 0, base + (CELLS - 1) * sizeof(int), 1, MPI_INT, win));
         MPI(MPI_Accumulate(&added, 1, MPI_INT, 0, base + (CELLS - 2) * sizeof(int), 1, MPI_INT, MPI_SUM, win));
-    } else {
+    } else if (1 == round % 3) {
         MPI(MPI_Get(in, FEW, MPI_INT, 0, base, FEW, MPI_INT, win));
         next_epoch(how, target);
         MPI(MPI_Put(out, FEW, MPI_INT, 0, base, FEW, MPI_INT, win));
+    } else {
+        MPI(MPI_Accumulate(&one, 1, MPI_INT, 0, base + (CELLS - 1) * sizeof(int), 1, MPI_INT, MPI_SUM, win));
+        next_epoch(how, target);
+        MPI(MPI_Get(&got, 1, MPI_INT, 0, base + (CELLS - 1) * sizeof(int), 1, MPI_INT, win));
     }
     end_epoch(how);
     MPI(MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE));
-    if (put_first) {
+    if (0 == round % 3) {
         CHECK(round == got, "a get saw %d, and %d was put before", got, round);
+    } else if (2 == round % 3) {
+        CHECK(round - 1 == got, "a get saw %d, and one was added to %d before", got, round - 2);
     } else {
         for (int i = 0; i < FEW; ++i) {
             CHECK(round - 1 == in[i], "a get saw %d, and %d was to be put after it", in[i], round);
@@ -115,7 +122,7 @@ static void some_rounds(enum how how, int rounds)
         } else if (0 == my_rank) {
             MPI(MPI_Recv(&done, 1, MPI_INT, last, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); // it waits in MPI
             MPI(MPI_Win_sync(win));
-            CHECK(0 != round % 2 || ADDED + round == memory[CELLS - 2], "%d: what was added is lost: %d", round,
+            CHECK(0 != round % 3 || ADDED + round == memory[CELLS - 2], "%d: what was added is lost: %d", round,
                   memory[CELLS - 2]);
             MPI(MPI_Send(&done, 1, MPI_INT, last, 3, MPI_COMM_WORLD));
         }

@@ -322,6 +322,7 @@ TEST_F(garbage, an_address_of_a_helper_is_taken_from_this_job_alone) {
     m.head = relay_header(board, 0, board.header().secret_hi, board.header().secret_lo);
     m.node = 5;
     m.address_bytes = 2;
+    m.generation = 4;
     std::memcpy(m.address, address, 2);
     const std::uint64_t before = refused();
     m.head.secret_lo ^= 1;

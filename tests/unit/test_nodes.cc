@@ -29,11 +29,12 @@ struct nodes : testing::Test {
         return index >= 0 && read_address(board.nodes()[index].helper, &a) ? a.bytes : std::vector<std::byte>();
     }
     // As another node's helper would send it.
-    layout::relay_message_moved moved(std::uint64_t node, const std::vector<std::byte> &address) {
+    layout::relay_message_moved moved(std::uint64_t node, const std::vector<std::byte> &address, std::uint32_t generation = 4) {
         layout::relay_message_moved m{};
         m.head = relay_header(board, 0, board.header().secret_hi, board.header().secret_lo);
         m.node = node;
         m.address_bytes = static_cast<std::uint32_t>(address.size());
+        m.generation = generation;
         std::memcpy(m.address, address.data(), address.size());
         return m;
     }
@@ -127,6 +128,10 @@ TEST_F(nodes, what_a_moved_helper_says_changes_its_nodes_address_and_no_others) 
     const std::uint32_t generation = board.nodes()[b].helper.generation;
     EXPECT_TRUE(take_moved(board, moved(6, two), &index)) << "once more";
     EXPECT_EQ(generation, board.nodes()[b].helper.generation);
+    EXPECT_TRUE(take_moved(board, moved(6, one, 8), &index));
+    EXPECT_EQ(one, address_of(b));
+    EXPECT_TRUE(take_moved(board, moved(6, two, 6), &index)) << "what was overtaken";
+    EXPECT_EQ(one, address_of(b));
     EXPECT_TRUE(take_moved(board, moved(7, two), &index));
     EXPECT_EQ(-1, index) << "nobody here knows it";
     board.nodes()[a].helper.generation = 3; // somebody writes it
@@ -150,6 +155,8 @@ TEST_F(nodes, what_is_wrong_changes_nothing) {
     refused("secret", [](auto &m) { m.head.secret_hi ^= 1; });
     refused("secret", [](auto &m) { m.head.secret_lo ^= 1ULL << 63; });
     refused("count", [](auto &m) { m.head.count = 1; });
+    refused("no generation", [](auto &m) { m.generation = 0; });
+    refused("a generation in the middle", [](auto &m) { m.generation = 5; });
     refused("no address", [](auto &m) { m.address_bytes = 0; });
     refused("a long address", [](auto &m) { m.address_bytes = layout::node_address_bytes + 1; });
     std::int32_t index = -1;
@@ -168,6 +175,7 @@ TEST_F(nodes, what_is_composed_for_another_node_is_taken_there_alone) {
     const std::int32_t from = know(other, board, one);
     helper_address here;
     here.bytes = two;
+    here.generation = 4;
     const auto m = compose_moved(board, static_cast<std::uint32_t>(to), here);
     std::int32_t index = -1;
     EXPECT_FALSE(take_moved(board, m, &index));

@@ -90,6 +90,7 @@ TEST_F(relay_messages, one_that_a_helper_moved_is_taken_whole_and_as_nothing_els
     m.head.count = 0;
     m.node = 1004;
     m.address_bytes = 5;
+    m.generation = layout::first_address + 2;
     std::memcpy(m.address, "other", 5);
     const auto moved = [&](std::uint8_t type, std::size_t bytes = sizeof(m)) {
         std::vector<std::byte> all(8 + bytes);

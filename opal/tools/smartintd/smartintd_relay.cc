@@ -100,9 +100,9 @@ void relay::announce() {
 
 network::result relay::send_moved(std::uint32_t index, node &n) {
     helper_address here;
-    const auto &a = network_.address();
-    here.bytes.assign(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(
-                                                std::min<std::size_t>(a.size(), layout::node_address_bytes)));
+    if (!read_address(board_.helper(0).address, &here)) {
+        return network::result::broken; // there is none, which nobody can have announced
+    }
     const layout::relay_message_moved m = compose_moved(board_, index, here);
     return network_.send(n.connection, ring_word::pack(sizeof(m), 0, moved_type), &m, sizeof(m), nullptr, 0);
 }
@@ -138,7 +138,8 @@ relay::node *relay::find(std::uint32_t index) {
     node &n = nodes_[index];
     const layout::node_entry &e = board_.nodes()[index];
     // relaxed: the address is read with its own edges, below
-    if (n.generation != e.helper.generation.load(std::memory_order_relaxed)) {
+    const std::uint32_t generation = e.helper.generation.load(std::memory_order_relaxed);
+    if (n.generation != generation && 0 == generation % 2) {
         close(n); // another helper is there now
         n.broken = false;
     }

@@ -96,7 +96,8 @@ plan plan_of(const module &m, bool packed, const announcement &mine,
     for (std::size_t i = 0; m.allocates() && i < all.size(); ++i) {
         if (all[i].node == mine.node) {
             p.memory[i] = p.total;
-            p.total = std::min(too_much, p.total + std::min(too_much, packed ? all[i].bytes : round_up(all[i].bytes, page)));
+            const std::uint64_t bytes = packed ? all[i].bytes : round_up(all[i].bytes, page);
+            p.total = std::min(too_much, p.total + std::min(too_much, bytes));
         }
     }
     p.total = round_up(p.total, page);
@@ -114,8 +115,10 @@ int share_memory(module &m, const plan &where, const announcement &mine,
     m.memory.bytes = total;
     if (first == rank) {
         m.memory.fd = memfd_create("smartint-window", MFD_CLOEXEC);
-        if (m.memory.fd < 0 || total > memory_of_node() || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
+        if (total > memory_of_node()) {
             next.error = MPI_ERR_NO_MEM;
+        } else if (m.memory.fd < 0 || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
+            next.error = MPI_ERR_RMA_SHARED;
         }
         next.fd = m.memory.fd;
     }
@@ -135,7 +138,7 @@ int share_memory(module &m, const plan &where, const announcement &mine,
         m.memory.base = MAP_FAILED == p ? nullptr : static_cast<std::byte *>(p);
     }
     if (nullptr == m.memory.base) {
-        next.error = MPI_ERR_RMA_SHARED;
+        next.error = MPI_SUCCESS != owner.error ? owner.error : MPI_ERR_RMA_SHARED;
     } else if (m.allocates()) {
         next.base = reinterpret_cast<std::uint64_t>(m.memory.base) +
                     where.memory[static_cast<std::size_t>(rank)];
@@ -198,7 +201,7 @@ int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine
     int error = MPI_SUCCESS;
     rc = share_memory(m, *where, mine, all);
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
-        if (m.shared()) {
+        if (m.shared() || MPI_ERR_NO_MEM == error) {
             return error;
         }
         m.shares_words = false;

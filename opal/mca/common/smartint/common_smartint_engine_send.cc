@@ -107,7 +107,8 @@ engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, c
 // Short messages to a rank of this node that does not empty its ring are not worth a thread's
 // time. All else is: somebody may wait for it while this rank computes.
 void engine::enqueue(endpoint *ep, pending_message *m) {
-    m->counted = route::network == ep->way || (wire::eager != m->type && wire::am != m->type);
+    m->counted = route::network == ep->way || (wire::eager != m->type && wire::am != m->type) ||
+                 m->payload_bytes > ep->eager_limit; // others took the room that it was to have
     if (m->counted) {
         ++queued_;
         hold();

@@ -242,7 +242,7 @@ struct relay_message_moved {
     relay_message_header head;
     std::uint64_t node; // whose helper it is
     std::uint32_t address_bytes;
-    std::uint32_t reserved;
+    std::uint32_t generation; // of the address on its own board: the larger one is the later
     std::uint8_t address[node_address_bytes];
 };
 static_assert(sizeof(relay_message_moved) == 144);

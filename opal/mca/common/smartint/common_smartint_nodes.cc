@@ -19,8 +19,8 @@ bool claim(layout::address_cell &cell, std::uint32_t *found) {
     return cell.generation.compare_exchange_strong(*found, *found + 1, std::memory_order_acquire);
 }
 
-// By whoever claimed it.
-void fill(layout::address_cell &cell, std::uint32_t found, const std::byte *address, std::size_t bytes) {
+// By whoever claimed it; an even generation.
+void fill(layout::address_cell &cell, std::uint32_t generation, const std::byte *address, std::size_t bytes) {
     std::atomic_thread_fence(std::memory_order_release); // N3, pairs with N4
     cell.bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
     for (std::size_t at = 0; at < bytes; at += word_bytes) {
@@ -28,7 +28,7 @@ void fill(layout::address_cell &cell, std::uint32_t found, const std::byte *addr
         std::memcpy(&word, address + at, std::min(word_bytes, bytes - at));
         cell.words[at / word_bytes].store(word, std::memory_order_relaxed);
     }
-    cell.generation.store(found + 2, std::memory_order_release); // N1, pairs with N2
+    cell.generation.store(generation, std::memory_order_release); // N1, pairs with N2
 }
 
 // Of an entry that was written once: its node and secrets stay as they are.
@@ -60,7 +60,7 @@ void write_address(layout::address_cell &cell, const std::byte *address, std::si
     const std::uint32_t found = cell.generation.load(std::memory_order_relaxed);
     const std::uint32_t even = found + found % 2;
     cell.generation.store(even + 1, std::memory_order_relaxed);
-    fill(cell, even, address, bytes);
+    fill(cell, even + 2, address, bytes);
 }
 
 std::int32_t publish_node(segment &board, const remote_node &node) {
@@ -73,7 +73,7 @@ std::int32_t publish_node(segment &board, const remote_node &node) {
             e.node = node.identity;
             e.secret_hi = node.secret_hi;
             e.secret_lo = node.secret_lo;
-            fill(e.helper, 0, node.helper, node.helper_bytes);
+            fill(e.helper, layout::first_address, node.helper, node.helper_bytes);
             return static_cast<std::int32_t>(i);
         }
         for (int spin = 0; spin < publish_spins && found < layout::first_address; ++spin) {
@@ -93,6 +93,7 @@ layout::relay_message_moved compose_moved(const segment &board, std::uint32_t in
     m.head = relay_header(board, 0, to.secret_hi, to.secret_lo);
     m.node = board.header().node;
     m.address_bytes = static_cast<std::uint32_t>(address.bytes.size());
+    m.generation = address.generation;
     std::copy(address.bytes.begin(), address.bytes.end(), reinterpret_cast<std::byte *>(m.address));
     return m;
 }
@@ -100,25 +101,20 @@ layout::relay_message_moved compose_moved(const segment &board, std::uint32_t in
 bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32_t *index) {
     *index = -1;
     if (!addressed_here(board, m.head) || 0 != m.head.count || 0 == m.address_bytes ||
-        m.address_bytes > layout::node_address_bytes) {
+        m.address_bytes > layout::node_address_bytes || !whole(m.generation)) {
         return false;
     }
-    const auto *address = reinterpret_cast<const std::byte *>(m.address);
     for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
         layout::node_entry &e = board.nodes()[i];
         if (!is_of(e, m.node)) {
             continue;
         }
         *index = static_cast<std::int32_t>(i);
-        // What is known already changes nothing: two helpers that both took another's place tell each
-        // other at every new connection, and would make new ones for ever.
-        helper_address known;
-        if (!read_address(e.helper, &known) || known.bytes.size() != m.address_bytes ||
-            0 != std::memcmp(known.bytes.data(), address, m.address_bytes)) {
-            std::uint32_t found = e.helper.generation.load(std::memory_order_relaxed);
-            if (whole(found) && claim(e.helper, &found)) { // else somebody else is writing it
-                fill(e.helper, found, address, m.address_bytes);
-            }
+        // News may overtake each other, and every rank tells. Two helpers that both took another's place tell each
+        // other at every new connection: if that were news, they would make new ones for ever.
+        std::uint32_t found = e.helper.generation.load(std::memory_order_relaxed);
+        if (whole(found) && m.generation > found && claim(e.helper, &found)) { // else somebody is writing it
+            fill(e.helper, m.generation, reinterpret_cast<const std::byte *>(m.address), m.address_bytes);
         }
         return true;
     }

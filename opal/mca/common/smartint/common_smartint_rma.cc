@@ -191,7 +191,8 @@ void rma::activate(rma_peer *p) {
 void rma::settle_state(rma_peer *p) {
     using flight = rma_peer::flight;
     flight now = flight::none;
-    const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence;
+    const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence &&
+                       p->acks.empty() && p->gets_done >= p->gets_before;
     if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
@@ -245,10 +246,11 @@ unsigned rma::progress(bool by_thread) {
             wake_target(p);
         }
         look_after_wake(p);
+        look_after_lock(p);
         settle_state(p);
         events += before != p->head || owed != p->replies.size() ? 1 : 0;
         // What is blocked is listed again by the message that opens it.
-        if (!p->listed && (p->owed_wake || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
+        if (!p->listed && (p->owed_wake || p->passing || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
             p->listed = true;
             ++i;
         } else {

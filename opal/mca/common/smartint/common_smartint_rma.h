@@ -73,7 +73,7 @@ struct rma_item {
     what kind = what::put;
     bool begun = false;      // lock: asked for; unlock: let go by this process, at the ack
     bool exclusive = false;  // lock, and such an unlock
-    bool passes = false;     // lock: those that wait for an exclusive one, see lock_all
+    bool passes = false;     // lock: after a while, see lock_of_all
     bool for_fence = false;  // flush
     bool waiting = false;    // get or fetch: all asked for, out of the queue
     bool by_message = false; // put or get: though a direct copy could do it
@@ -120,7 +120,6 @@ struct rma_reply {
     // data, ack, fault: sent; lock, unlock, complete: what they ask for is done, then answered
     wire::rma_kind kind = wire::rma_kind::none;
     bool exclusive = false; // lock
-    bool passes = false;    // lock
     bool waited = false;    // ack: no notice of it
     rma_error error = rma_error::none;
     std::uint64_t id = 0;
@@ -158,6 +157,8 @@ struct rma_peer {
     rma_hold held = rma_hold::none; // of the lock in `words`, by this process
     rma_item *asked = nullptr; // lock that is asked for by message; what follows may go ahead of the grant
     std::uint32_t ahead = 0;   // bytes that did
+    bool passing = false;      // a lock of all is asked for
+    std::uint64_t asked_at = 0; // us: that, or that it passes
     bool unacked = false;     // messages since the last flush or unlock
     bool stuck = false;       // the transport is full
     std::uint32_t told = 0;   // sequence the target was last woken for
@@ -320,8 +321,8 @@ public:
     // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
     // take several in the same order do not wait for each other; 0: this one in any order.
     void lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread = 0);
-    // One target's part of a lock of all, which is asked for when it is needed. It passes those who wait for that
-    // target's exclusive lock, as they might wait for others that this lock of all has already.
+    // One target's part of a lock of all, which is asked for when it is needed. Who waits before it for that target's
+    // exclusive lock might wait for others that this lock of all has already: after a while it passes them.
     void lock_of_all(rma_peer *p, rma_sync *sync);
     void unlock(rma_peer *p, rma_sync *sync);
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
@@ -375,6 +376,7 @@ private:
     void disarm(int *index);
 
     // rma_origin.cc
+    static std::uint64_t now_us();
     bool push(rma_peer *p, rma_item *i);
     void take_head(rma_peer *p);
     void pump(rma_peer *p);
@@ -465,13 +467,15 @@ private:
     void on_complete(rma_peer *p);
 
     // rma_lock.cc
-    bool try_lock(rma_peer *p, const rma_item *i);
+    bool try_lock(rma_peer *p, bool exclusive);
     step take_lock_item(rma_peer *p, rma_item *i);
     rma_item *first_lock(std::uint32_t thread) const;
     void leave_order(const rma_item *i);
     void let_go(rma_peer *p, bool exclusive);
     void forget_locks(rma_peer *p);
-    void ask_lock(rma_peer *p, bool exclusive, bool passes);
+    void ask_lock(rma_peer *p, bool exclusive);
+    void let_pass(rma_peer *p);
+    void look_after_lock(rma_peer *p);
     void release_lock(rma_peer *p);
     void grant_waiters(rma_window *w, const rma_peer *asking = nullptr);
     // Neither its lock nor its memory can be reached from here but by messages of the network.

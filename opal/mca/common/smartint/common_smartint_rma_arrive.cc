@@ -122,7 +122,6 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         p->replies.emplace_back();
         p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
         p->replies.back().exclusive = 0 != (h.flags & wire::rma_exclusive);
-        p->replies.back().passes = 0 != (h.flags & wire::rma_passes);
         p->replies.back().waited = 0 != (h.flags & wire::rma_waited);
         return;
     case kind::data:
@@ -151,6 +150,9 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
         return;
     case kind::barrier:
         on_barrier(p->window, h.id, h.at);
+        return;
+    case kind::pass:
+        let_pass(p);
         return;
     case kind::released:
         grant_waiters(p->window);
@@ -196,6 +198,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
 
 void rma::on_grant(rma_peer *p) {
     disarm(&p->armed);
+    p->passing = false;
     p->unposted = false; // all before the question has been taken in
     if (nullptr == p->asked) {
         p->granted = true;

@@ -85,13 +85,15 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
     return p->window->far && bytes >= slack_from && route::shared == p->ep->way;
 }
 
-// Nothing stands before it, and the memory is in this process.
+// Nothing stands before it, and the memory is in this process; with its words, so that nothing goes there by message,
+// which might be on its way still.
 bool rma::at_hand(rma_peer *p) {
     const rma_window *w = p->window;
-    if (nullptr != p->mapped && nullptr != p->head) {
+    const bool here = nullptr != p->mapped && nullptr != p->words;
+    if (here && nullptr != p->head) {
         e_.pass(false, false); // what the queue waits for may be here
     }
-    return nullptr != p->mapped && nullptr == p->head && w->fences_done >= w->fences_begun;
+    return here && nullptr == p->head && w->fences_done >= w->fences_begun;
 }
 
 // Of the target's memory here, or nullptr: it takes the kernel.
@@ -124,7 +126,7 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
 
 bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand,
                        std::byte *result, std::uint64_t target, std::uint64_t bytes) {
-    if (nullptr == p->words || bytes > alone_bytes || !at_hand(p)) {
+    if (bytes > alone_bytes || !at_hand(p)) {
         return false;
     }
     std::byte *theirs = address_of(p, target);

@@ -17,6 +17,7 @@
 namespace smartint {
 namespace {
 
+constexpr std::uint64_t pass_after_us = 2000; // many times what an exclusive lock is held for, mostly
 constexpr unsigned most_tries = 200;   // in the call, before the target is asked: some microseconds
 constexpr unsigned spins = 64;         // before the processor is given to others
 constexpr unsigned look_every = 16384; // whether the one waited for lives
@@ -103,12 +104,12 @@ bool rma::far(const rma_peer *p) {
     return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped;
 }
 
-bool rma::try_lock(rma_peer *p, const rma_item *i) {
+bool rma::try_lock(rma_peer *p, bool exclusive) {
     if (nullptr == p->words) {
         return false;
     }
     for (unsigned tries = by_thread_ ? 1 : most_tries; tries > 0; --tries) {
-        if (take_lock(*p->words, i->exclusive, i->passes)) {
+        if (take_lock(*p->words, exclusive, false)) {
             e_.stats_.add(stat::rma_locks_direct);
             return true;
         }
@@ -128,17 +129,22 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             arm(first->peer, rma_epoch_kind::grant);
             return step::blocked;
         }
-        if (try_lock(p, i)) {
+        if (try_lock(p, i->exclusive)) {
             p->held = hold;
             p->unposted = false; // who may be locked is not exposed: it has seen all exposures to their end
             return step::done;
         }
         if (const step s = send_mark(p, i, wire::rma_kind::lock,
-                                     i->exclusive ? wire::rma_exclusive : i->passes ? wire::rma_passes : 0);
+                                     i->exclusive ? wire::rma_exclusive : 0);
             step::done != s) {
             return s;
         }
         i->begun = true;
+        if (i->passes) {
+            p->passing = true;
+            p->asked_at = now_us();
+            activate(p);
+        }
         // Only where all goes by message: who reaches the memory itself must hold the lock.
         if (far(p)) {
             p->asked = i; // run() takes it out of the queue
@@ -172,7 +178,7 @@ void rma::let_go(rma_peer *p, bool exclusive) {
 
 // ---- as target: in order of arrival, whoever runs the engine
 
-void rma::ask_lock(rma_peer *p, bool exclusive, bool passes) {
+void rma::ask_lock(rma_peer *p, bool exclusive) {
     rma_window *w = p->window;
     for (const rma_waiter &waiter : w->waiters) {
         if (p == waiter.peer) {
@@ -184,11 +190,33 @@ void rma::ask_lock(rma_peer *p, bool exclusive, bool passes) {
         e_.refuse();
         return;
     }
-    const auto place = passes && !exclusive ? std::find_if(w->waiters.begin(), w->waiters.end(), [](const rma_waiter &x) { return x.exclusive; })
-                                            : w->waiters.end();
-    w->waiters.insert(place, {p, exclusive});
+    w->waiters.push_back({p, exclusive});
     note_queue(*w->words, true);
     grant_waiters(w, p);
+}
+
+// It has waited for long, and may be waited for. One that is not in the queue has been granted its lock meanwhile, or
+// its question is not looked at yet: it says so again.
+void rma::let_pass(rma_peer *p) {
+    auto &waiters = p->window->waiters;
+    const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });
+    if (waiters.end() != it && !it->exclusive) {
+        const auto first = std::find_if(waiters.begin(), it, [](const rma_waiter &x) { return x.exclusive; });
+        std::rotate(first, it, it + 1);
+        grant_waiters(p->window);
+    }
+}
+
+// In passes, of the application while it waits.
+void rma::look_after_lock(rma_peer *p) {
+    p->passing = p->passing && !p->ep->lost;
+    if (!p->passing) {
+        return;
+    }
+    if (const std::uint64_t now = now_us(); now - p->asked_at >= pass_after_us) {
+        p->asked_at = now;
+        send_now(p, wire::rma_kind::pass, 0, 0, 0, rma_epoch_kind::serve);
+    }
 }
 
 void rma::grant_waiters(rma_window *w, const rma_peer *asking) {

@@ -95,9 +95,6 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
     if (bytes < least || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
         return false;
     }
-    if (unposted(p)) {
-        return false;
-    }
     if (rma_peer::reach::known != p->reached) {
         if (rma_peer::reach::unknown == p->reached) {
             p->reached = rma_peer::reach::asked;

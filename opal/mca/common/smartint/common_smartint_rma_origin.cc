@@ -17,12 +17,6 @@ constexpr std::uint64_t large = 32768;          // worth waking a target that co
 constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
 constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
 
-std::uint64_t now_us() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
-}
-
 // Of one message: at most half of it. Where datagrams are small (ud by Ethernet: 1024 bytes) these are a few.
 unsigned runs_towards(const endpoint *ep) {
     static_assert(least_payload / 2 / sizeof(rma_run) >= 3, "one element in two pieces, and take()'s one more");
@@ -45,6 +39,12 @@ bool ends_something(rma_item::what kind) {
 }
 
 } // namespace
+
+std::uint64_t rma::now_us() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
+}
 
 void rma::submit(rma_peer *p, rma_item *op) {
     using what = rma_item::what;
@@ -344,9 +344,14 @@ bool rma::unposted(rma_peer *p) {
 }
 
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
-    // The target reads for a get when it can, and stores at once: here the data has the queue go on.
-    if (p->gets_done < p->gets_before) {
-        return step::blocked;
+    // The target reads for a get when it can, and stores at once. Here the data has the queue go on; the thread hears of
+    // what comes behind it.
+    if (rma_item::what::get != i->kind && p->gets_done < p->gets_before) {
+        if (p->owed_wake && !e_.application_waits()) {
+            wake_target(p);
+        }
+        const step s = after_messages(p);
+        return step::done == s ? step::blocked : s;
     }
     i->by_message = i->by_message || unposted(p) || better_by_message(p, i);
     if (!i->by_message && direct_possible(p, i)) {

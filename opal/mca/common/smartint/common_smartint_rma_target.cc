@@ -185,9 +185,8 @@ rma::step rma::reply(rma_peer *p) {
         break;
     case kind::lock: {
         const bool exclusive = r.exclusive;
-        const bool passes = r.passes;
         p->replies.pop_front();
-        ask_lock(p, exclusive, passes);
+        ask_lock(p, exclusive);
         return step::done;
     }
     case kind::complete:

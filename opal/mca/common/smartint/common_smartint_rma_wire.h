@@ -36,7 +36,8 @@ enum class rma_kind : std::uint8_t {
     // for what the network does without the target
     want_key = 16, // to the target
     key = 17,      // to the origin: at, more: the memory; data: its key, none where no operand: it can't be reached
-    count_ = 18
+    pass = 18,     // to the target: the sender, who waits for its shared lock, comes before exclusive ones
+    count_ = 19
 };
 
 enum rma_flags : std::uint8_t {
@@ -45,7 +46,6 @@ enum rma_flags : std::uint8_t {
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
     rma_by_thread = 8, // data, grant, ack: by the interrupt thread, so the sender's application computes
     rma_waited = 16, // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
-    rma_passes = 4, // lock: it passes those that wait for an exclusive one
     rma_listens = 32, // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
 };
 
