@@ -487,6 +487,17 @@ void notice_each_way(node &a, node &b, std::uint32_t sequence) {
     });
 }
 
+// Two nodes whose helpers have exchanged notices.
+void know_each_other(node &a, node &b) {
+    for (node *n : {&a, &b}) {
+        n->attach_all();
+        ASSERT_TRUE(n->make(n->standard())) << n->helper->why();
+    }
+    introduce(a, 0, b);
+    introduce(b, 0, a);
+    notice_each_way(a, b, 1);
+}
+
 // What a rank there is told by one of n.
 void tell(node &there, node &n) {
     helper_address address;
@@ -498,13 +509,7 @@ void tell(node &there, node &n) {
 
 TEST(helper, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
     node a(1, 9, 1001), b(1, 9, 1002);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
-    introduce(b, 0, a);
-    notice_each_way(a, b, 1);
+    know_each_other(a, b);
     a.helper.reset();
     ASSERT_TRUE(a.make(a.standard()));
     wait_until("it is told", [&] {
@@ -518,13 +523,7 @@ TEST(helper, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
 
 TEST(helper, two_in_others_places_at_once_find_each_other_when_ranks_are_told) {
     node a(1, 9, 1001), b(1, 9, 1002);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
-    introduce(b, 0, a);
-    notice_each_way(a, b, 1);
+    know_each_other(a, b);
     a.helper.reset();
     b.helper.reset();
     ASSERT_TRUE(a.make(a.standard()));

@@ -10,9 +10,9 @@
 // as it gets. So a call never waits for its epoch to open, and epochs that are begun before the
 // last one ended simply stand further back.
 //
-// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_direct.cc copies inside a node,
-// rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc
-// locks.
+// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_wake.cc the target's attention,
+// rma_direct.cc copies inside a node, rma_network.cc the network's own reads and writes, rma_arrive.cc
+// messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
 
 #include <deque>
@@ -99,6 +99,8 @@ struct rma_item {
     std::unique_ptr<rma_network_state> network;
     std::byte operands[32]; // of a compare-and-swap: new value, value to compare with
 
+    // Whoever waits for it may do so much later; else a call does, from now on.
+    bool requested() const { return nullptr != sync && nullptr != sync->user; }
     void aim() { // once the layouts are set
         origin_at = rma_cursor(&origin_layout);
         result_at = rma_cursor(&result_layout);
@@ -375,8 +377,15 @@ private:
     void arm_flush(rma_peer *p); // of a fence
     void disarm(int *index);
 
-    // rma_origin.cc
+    // rma_wake.cc
     static std::uint64_t now_us();
+    void wake_target(rma_peer *p);
+    void wake_sooner_or_later(rma_peer *p, const rma_item *i);
+    void wake_for(rma_peer *p, std::uint32_t sequence);
+    void note_listening(rma_peer *p, bool listens);
+    void look_after_wake(rma_peer *p);
+
+    // rma_origin.cc
     bool push(rma_peer *p, rma_item *i);
     void take_head(rma_peer *p);
     void pump(rma_peer *p);
@@ -398,11 +407,6 @@ private:
     // Small ones that stand outside the queue: sent or kept, never refused.
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
                   std::uint64_t at, rma_epoch_kind notice);
-    void wake_target(rma_peer *p);
-    void wake_sooner_or_later(rma_peer *p, const rma_item *i);
-    void wake_for(rma_peer *p, std::uint32_t sequence);
-    void note_listening(rma_peer *p, bool listens);
-    void look_after_wake(rma_peer *p);
     std::uint8_t answer_flags() const; // of a target
     void local_step(rma_peer *p);
 

@@ -4,7 +4,6 @@
 // The origin's queue towards one target: what may go, goes.
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
@@ -14,17 +13,12 @@ namespace {
 
 constexpr unsigned most_runs = 64;              // of one message that has room for more data than runs
 constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
-constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
-constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
 
 // Of one message: at most half of it. Where datagrams are small (ud by Ethernet: 1024 bytes) these are a few.
 unsigned runs_towards(const endpoint *ep) {
     static_assert(least_payload / 2 / sizeof(rma_run) >= 3, "one element in two pieces, and take()'s one more");
     return std::min<unsigned>(most_runs, ep->max_payload / 2 / sizeof(rma_run) - 1);
 }
-
-// Whoever waits for it may do so much later; else a call does, from now on.
-bool requested(const rma_item *i) { return nullptr != i->sync && nullptr != i->sync->user; }
 
 // Behind a lock that is asked for: operations and what ends them, not the next epoch.
 bool goes_ahead(rma_item::what kind) {
@@ -39,12 +33,6 @@ bool ends_something(rma_item::what kind) {
 }
 
 } // namespace
-
-std::uint64_t rma::now_us() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
-}
 
 void rma::submit(rma_peer *p, rma_item *op) {
     using what = rma_item::what;
@@ -84,7 +72,7 @@ bool rma::push(rma_peer *p, rma_item *i) {
     }
     p->tail = i;
     p->queued += i->target_layout.bytes();
-    p->requested = p->requested || requested(i);
+    p->requested = p->requested || i->requested();
     if (!p->stuck) {
         pump(p);
         while (route::self == p->ep->way && !p->replies.empty() && step::done == reply(p)) {
@@ -474,7 +462,7 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
     wire::rma_head h{};
     h.kind = kind;
     h.flags = flags;
-    if ((wire::rma_kind::flush == kind || wire::rma_kind::unlock == kind) && !i->for_fence && !requested(i)) {
+    if ((wire::rma_kind::flush == kind || wire::rma_kind::unlock == kind) && !i->for_fence && !i->requested()) {
         h.flags |= wire::rma_waited;
     }
     runs_.clear();
@@ -488,60 +476,6 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
         wake_sooner_or_later(p, i);
     }
     return s;
-}
-
-// The last message is one that only the target's processor can see to. Once per message.
-void rma::wake_target(rma_peer *p) {
-    p->owed_wake = false;
-    wake_for(p, p->ep->rma_out);
-}
-
-// The same for what is small and belongs to no request that may be waited for much later. Between nodes a wake
-// takes the helpers' time on both; a target whose application answers needs none, until it is late.
-void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i) {
-    if (by_thread_ || requested(i) || p->fetching + p->getting >= worthwhile || route::network != p->ep->way) {
-        wake_target(p);
-        return;
-    }
-    if (!p->attentive) {
-        const std::uint64_t now = now_us();
-        if (now >= p->listens_until && now - p->woken_at >= late_us) { // else it is on its way
-            p->woken_at = now;
-            wake_target(p);
-            return;
-        }
-    }
-    p->owed_wake = true;
-    p->owed_since = 0;
-    activate(p);
-}
-
-void rma::note_listening(rma_peer *p, bool listens) {
-    p->listens_until = listens ? now_us() + e_.params_.listen_us / 2 : 0;
-}
-
-// In passes of the application, while it waits.
-void rma::look_after_wake(rma_peer *p) {
-    if (!p->owed_wake || !e_.application_waits()) {
-        return;
-    }
-    if (const std::uint64_t now = now_us(); 0 == p->owed_since) {
-        p->owed_since = now;
-    } else if (now - p->owed_since >= (now < p->listens_until ? late_listener_us : late_us)) {
-        p->attentive = false;
-        p->listens_until = 0;
-        p->woken_at = now;
-        wake_target(p);
-    }
-}
-
-void rma::wake_for(rma_peer *p, std::uint32_t sequence) {
-    if (route::self == p->ep->way || p->told == sequence) {
-        return;
-    }
-    p->told = sequence;
-    e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::serve, 0, e_.me_.name),
-                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, sequence);
 }
 
 rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
