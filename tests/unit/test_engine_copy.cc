@@ -59,21 +59,27 @@ TEST(copies, a_sender_who_only_waits_is_asked_to_write) {
     EXPECT_EQ(0U, count(n.b, stat::reads_app));
 }
 
+void both_wait_for_one(node_pair &n, std::uint64_t bytes) {
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, bytes, bytes, ctx, 0, tag);
+    r.aim(bytes, ctx, 0, tag);
+    n.a.begin_wait();
+    n.b.begin_wait();
+    n.b.receive(&r);
+    n.a.send(&s);
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    n.b.end_wait();
+    n.a.end_wait();
+    EXPECT_EQ(-1, r.differs(bytes, bytes)) << bytes;
+}
+
 TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
-    node_pair n(with("auto"));
+    params p = with("auto");
+    p.stream_bytes = 9000001;
+    node_pair n(p);
     for (const std::uint64_t bytes : {131072ULL, 1048577ULL, 9000001ULL}) {
-        test_send s;
-        test_recv r;
-        s.aim(n.to_b, bytes, bytes, ctx, 0, tag);
-        r.aim(bytes, ctx, 0, tag);
-        n.a.begin_wait();
-        n.b.begin_wait();
-        n.b.receive(&r);
-        n.a.send(&s);
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-        n.b.end_wait();
-        n.a.end_wait();
-        EXPECT_EQ(-1, r.differs(bytes, bytes)) << bytes;
+        both_wait_for_one(n, bytes);
     }
     EXPECT_EQ(3U, count(n.b, stat::copies));
     EXPECT_EQ(0U, count(n.b, stat::pushes_requested) + count(n.b, stat::reads_app));
@@ -81,9 +87,25 @@ TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// The two need not run at the same time for that.
+TEST(copies, where_both_wait_both_copy_pieces_of_what_is_too_large_for_the_ring) {
+    params p = with("auto");
+    p.stream_bytes = 300000;
+    node_pair n(p);
+    for (const std::uint64_t bytes : {300000ULL, 300001ULL}) {
+        both_wait_for_one(n, bytes);
+    }
+    EXPECT_EQ(1U, count(n.b, stat::copies)) << "the first";
+    EXPECT_EQ(1U, count(n.b, stat::pushes_requested)) << "the second, handed over as both wait";
+    EXPECT_EQ(0U, n.to_a->streams);
+    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+}
+
 // In a row they all go through the ring, though the sender is busy with the first; and the count of them ends.
 TEST(copies, several_for_one_receiver_go_through_the_ring_together) {
-    node_pair n(with("auto"));
+    params p = with("auto");
+    p.stream_bytes = big;
+    node_pair n(p);
     std::deque<test_send> s(5);
     std::deque<test_recv> r(5);
     n.a.begin_wait();

@@ -132,7 +132,7 @@ template <class F> void wait_until(F done) {
                 e.end_wait();
                 return;
             }
-            e.progress();
+            e.progress_in_wait();
         }
         opal_progress();
     }

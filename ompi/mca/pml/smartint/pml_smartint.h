@@ -101,7 +101,7 @@ template <class F> inline void spin_until(F done) {
     engine &e = engine::instance();
     while (!done()) {
         for (int i = 0; i < 32 && !done(); ++i) {
-            e.progress();
+            e.progress_in_wait();
         }
         if (!done()) {
             opal_progress();

@@ -32,7 +32,7 @@ struct waiting {
 template <class F> void spin(F done) {
     engine &e = engine::instance();
     for (int i = 0; i < 256 && !done(); ++i) {
-        e.progress();
+        e.progress_in_wait();
     }
 }
 

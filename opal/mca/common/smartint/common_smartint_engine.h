@@ -171,6 +171,14 @@ public:
     // Around a wait of the application: nothing to overlap, so nobody wakes this rank.
     void begin_wait();
     void end_wait();
+    // progress() of an application that waits, outside the gate. Where that found nothing, and more than one of the
+    // process's threads waits here, the processor goes to the others now and then. Each looks for all of them, and
+    // where they have less cores than they are, one that only looks takes the turn of the one that has something to do.
+    void progress_in_wait() {
+        if (0 == progress() && waiting_.load(std::memory_order_relaxed) > 1) { // 0 but with MPI_THREAD_MULTIPLE
+            give_way();
+        }
+    }
     gate &the_gate() { return gate_; }
 
     // ---- operations; under the gate
@@ -266,6 +274,7 @@ private:
     }
     void publish_inside();
     void leave_slow();
+    static void give_way();
     void ask_for_windows();
 
     // the thread at the transport's descriptor (engine_listen.cc); under the gate

@@ -3,6 +3,7 @@
 //
 // The engine and the board: arming, notices, entering and leaving.
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,11 @@
 #include "common_smartint_log.h"
 
 namespace smartint {
+namespace {
+
+constexpr unsigned looks_of_a_turn = 8; // of a few ten ns each, as a call of the system takes a few hundred
+
+} // namespace
 
 bool engine::can_arm() const {
     return static_cast<bool>(thread_) && strategy_->arm() &&
@@ -365,6 +371,13 @@ void engine::end_wait() {
         asked_ = asked_ || !sends_.empty();
         ask_for_windows();
         leave();
+    }
+}
+
+void engine::give_way() {
+    static thread_local unsigned looks = 0;
+    if (0 == ++looks % looks_of_a_turn) {
+        sched_yield();
     }
 }
 

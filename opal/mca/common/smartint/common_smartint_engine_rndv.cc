@@ -73,10 +73,12 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         // The sender only waits: let it write. Where it computes, or is about to go back to it,
         // it is left alone until it comes to wait. Little is read by whoever is here: an answer
         // and a finish take as long. Where this side waits too, the one copies into the ring and the other
-        // out of it, through their caches: half of a copy by the kernel goes into finding the pages.
+        // out of it, through their caches: half of a copy by the kernel goes into finding the pages. They have to
+        // run at the same time, though, so what is large goes in pieces that either takes (do_copies hands it over).
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
-        if (rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams)) {
+        if (rendezvous_kind::automatic == rendezvous_ && waits && op->received <= params_.stream_bytes &&
+            (sender_idle || 0 != from->streams)) {
             op->streamed = true;
             ++from->streams; // it is busy now, but with what this side waits for
             fly(op);
