@@ -79,7 +79,23 @@ static void empty(void)
     MPI(MPI_Win_sync(win));
     CHECK(77 == memory[39], "the last byte is %d", memory[39]);
     MPI(MPI_Win_unlock_all(win));
+    if (size > 1) { // osc/sm says so of memory that is not there
+        char *none = memory;
+        MPI(MPI_Win_shared_query(win, 0, &bytes, &unit, &none));
+        CHECK(0 == bytes && NULL == none, "%ld bytes at %p", (long) bytes, (void *) none);
+    }
     MPI(MPI_Win_free(&win));
+}
+
+static int hint_is(MPI_Win win, const char *key, const char *value)
+{
+    MPI_Info told;
+    char now[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI(MPI_Win_get_info(win, &told));
+    MPI(MPI_Info_get(told, key, MPI_MAX_INFO_VAL, now, &found));
+    MPI(MPI_Info_free(&told));
+    return found && 0 == strcmp(now, value);
 }
 
 // A window with this key does what any does.
@@ -103,7 +119,19 @@ static void with_info(const char *key, const char *value)
     MPI(MPI_Accumulate(&mine[1], 1, MPI_INT, right, 1, 1, MPI_INT, MPI_SUM, win));
     MPI(MPI_Win_fence(0, win));
     CHECK(memory[0] == left && 10 == memory[1], "%s=%s: %d and %d", key, value, memory[0], memory[1]);
-    MPI(MPI_Win_get_info(win, &told));
+    CHECK(0 == strcmp(key, "something_else") || hint_is(win, key, value), "%s=%s is not told", key, value);
+    MPI(MPI_Info_create(&told));
+    MPI(MPI_Info_set(told, key, value));
+    MPI(MPI_Win_set_info(win, told));
+    CHECK(0 == strcmp(key, "something_else") || hint_is(win, key, value), "%s=%s is not told later", key, value);
+    MPI(MPI_Info_set(told, key, "nonsense"));
+    MPI(MPI_Win_set_info(win, told));
+    CHECK(!hint_is(win, key, "nonsense"), "%s=nonsense is told", key);
+    if (!locks && 0 == strcmp(value, "true")) {
+        MPI(MPI_Info_set(told, key, "false"));
+        MPI(MPI_Win_set_info(win, told));
+        CHECK(!hint_is(win, key, "false"), "locks that are refused are told of");
+    }
     MPI(MPI_Info_free(&told));
     MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
@@ -123,6 +151,16 @@ static void with_info(const char *key, const char *value)
 
 static void info_keys(void)
 {
+    static const char *const defaults[][2] = {{"no_locks", "false"}, {"same_size", "false"}, {"same_disp_unit", "false"},
+        {"accumulate_ops", "same_op_no_op"}, {"accumulate_ordering", "rar,raw,war,waw"}};
+    int *memory;
+    MPI_Win win;
+    test_note = "default hints";
+    MPI(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    for (size_t k = 0; k < sizeof(defaults) / sizeof(defaults[0]); ++k) {
+        CHECK(hint_is(win, defaults[k][0], defaults[k][1]), "%s is not %s", defaults[k][0], defaults[k][1]);
+    }
+    MPI(MPI_Win_free(&win));
     static const char *const keys[][2] = {
         {"no_locks", "true"}, {"no_locks", "false"}, {"same_size", "true"}, {"same_disp_unit", "true"},
         {"accumulate_ops", "same_op"}, {"accumulate_ops", "same_op_no_op"}, {"accumulate_ordering", "none"},

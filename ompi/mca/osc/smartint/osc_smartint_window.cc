@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <unordered_map>
 
 #include "osc_smartint.h"
@@ -19,6 +20,7 @@
 extern "C" {
 #include "ompi/mca/coll/coll.h"
 #include "opal/util/info.h"
+#include "opal/util/info_subscriber.h"
 #include "opal/util/proc.h"
 }
 
@@ -70,6 +72,75 @@ bool info_says(opal_info_t *info, const char *key) {
         opal_info_get_bool(info, const_cast<char *>(key), &value, &found);
     }
     return 0 != found && value;
+}
+
+// MPI_Win_get_info tells what somebody subscribed to, and nothing else. All of these are promises of the user's
+// that one may make later too (MPI-3.1, 11.2.7); what is given here is the strictest in any case.
+bool is_bool(std::string_view v) { return "true" == v || "false" == v; }
+
+bool is_ops(std::string_view v) { return "same_op" == v || "same_op_no_op" == v; }
+
+bool is_ordering(std::string_view v) {
+    if ("none" == v) {
+        return true;
+    }
+    for (;;) {
+        const std::string_view one = v.substr(0, v.find(','));
+        if ("rar" != one && "raw" != one && "war" != one && "waw" != one) {
+            return false;
+        }
+        if (one.size() == v.size()) {
+            return true;
+        }
+        v.remove_prefix(one.size() + 1);
+    }
+}
+
+struct hint {
+    const char *key;
+    const char *initial;
+    bool (*known)(std::string_view);
+    bool of_shared = false; // windows only
+};
+
+constexpr const char *no_locks = "no_locks";
+constexpr hint hints[] = {
+    {no_locks, "false", is_bool},
+    {"accumulate_ordering", "rar,raw,war,waw", is_ordering},
+    {"accumulate_ops", "same_op_no_op", is_ops},
+    {"same_size", "false", is_bool},
+    {"same_disp_unit", "false", is_bool},
+    {"alloc_shared_noncontig", "false", is_bool, true},
+};
+
+// nullptr: not taken, and MPI_Win_get_info leaves the key out. Open MPI would tell another value that we answer
+// with as what the user said.
+char *on_hint(opal_infosubscriber_t *object, char *key, char *value) noexcept {
+    const auto *win = reinterpret_cast<const ompi_win_t *>(object); // begins with it
+    for (const hint &h : hints) {
+        if (0 == std::strcmp(h.key, key)) {
+            if (nullptr == value || !h.known(value)) {
+                return nullptr;
+            }
+            const bool refuses = h.key == no_locks && 0 != (win->w_flags & OMPI_WIN_NO_LOCKS); // as it was made
+            return refuses && 0 != std::strcmp(value, "true") ? nullptr : value;
+        }
+    }
+    return nullptr;
+}
+
+int subscribe(ompi_win_t *win, bool shared) {
+    for (const hint &h : hints) {
+        if (h.of_shared && !shared) {
+            continue;
+        }
+        if (const int rc = opal_infosubscribe_subscribe(&win->super, const_cast<char *>(h.key),
+                                                        const_cast<char *>(h.initial), on_hint);
+            OPAL_SUCCESS != rc) {
+            return rc;
+        }
+    }
+    return OMPI_SUCCESS;
 }
 
 // Where the members of this node have their parts in the memory they share.
@@ -321,12 +392,15 @@ int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
     if (OMPI_SUCCESS == rc) {
         rc = prepare(*m, base, size, disp_unit, info);
     }
+    if (OMPI_SUCCESS == rc) {
+        if (info_says(info, no_locks)) {
+            win->w_flags = static_cast<std::uint16_t>(win->w_flags | OMPI_WIN_NO_LOCKS);
+        }
+        rc = subscribe(win, m->shared());
+    }
     if (OMPI_SUCCESS != rc) {
         unmake(m);
         return rc;
-    }
-    if (info_says(info, "no_locks")) {
-        win->w_flags = static_cast<std::uint16_t>(win->w_flags | OMPI_WIN_NO_LOCKS);
     }
     *model = MPI_WIN_UNIFIED;
     win->w_osc_module = &m->super;
@@ -391,7 +465,7 @@ int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int 
     const rma_member &member = m.window->members[static_cast<std::size_t>(rank)];
     *size = member.bytes;
     *disp_unit = static_cast<int>(m.units[static_cast<std::size_t>(rank)]);
-    *static_cast<void **>(baseptr) = member.mapped;
+    *static_cast<void **>(baseptr) = 0 == member.bytes ? nullptr : member.mapped;
     return MPI_SUCCESS;
 }
 
