@@ -15,18 +15,6 @@ PYTHON=/usr/bin/python3
 # The source package of what is installed: its version, without the number of a mere rebuild.
 source_version() { dpkg-query -W -f '${Version}' python3-mpi4py 2>/dev/null | sed 's/+b[0-9]*$//'; }
 
-# apt with a list of its own: nothing of the machine's is touched.
-fetch() {
-    local version=$1 to=$2 options lists=$WORK/apt-lists list=$WORK/sources.list
-    mkdir -p "$lists/partial" "$to" || return 1
-    apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
-        grep -E '/debian/? [a-z]+ ' | sort -u >"$list"
-    [ -s "$list" ] || return 1
-    options=(-q -o "Dir::Etc::sourcelist=$list" -o Dir::Etc::sourceparts=/dev/null
-        -o "Dir::State::lists=$lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=)
-    apt-get "${options[@]}" update && cd "$to" && apt-get "${options[@]}" source --download-only --tar-only "mpi4py=$version"
-}
-
 get_source() {
     local version cache archive
     SOURCE=${SMARTINT_MPI4PY_SOURCE:-}
@@ -35,7 +23,7 @@ get_source() {
     cache=$PROGRAMS/mpi4py-$version
     SOURCE=$cache/source
     [ -e "$SOURCE/test/runtests.py" ] && return 0
-    (fetch "$version" "$cache") >"$LOGS/mpi4py-source.log" 2>&1 || return 1
+    (fetch_source "mpi4py=$version" "$cache") >"$LOGS/mpi4py-source.log" 2>&1 || return 1
     archive=$(find "$cache" -name 'mpi4py_*.orig.tar.*' ! -name '*.asc' | head -n 1)
     mkdir -p "$SOURCE" && tar -xf "$archive" -C "$SOURCE" --strip-components 1 && [ -e "$SOURCE/test/runtests.py" ]
 }
