@@ -18,6 +18,8 @@ cluster_mpi 2-interrupt -t quick -x '^(sizes|threads|wildcards|stress.*np[48]$)'
 cluster_mpi 2-osc -t osc -- "${S[@]}" --mca osc smartint
 cluster_mpi 2-osc-ob1 -t osc -x '^rma_(calls|passive|nonblocking|random[.]2_40_create_busy)[.]np2$|^rma_random[.]7_40' -- --mca pml ob1 --mca osc smartint
 cluster_mpi 2-streams -t streams -- "${S[@]}"
+cluster_mpi 2-outside -t outside -- "${S[@]}" --mca smartint_network_eager_limit 1048576
+cluster_mpi 2-outside-interrupt -t outside -- "${S[@]}" --mca smartint_network_eager_limit 1048576 --mca smartint_progress interrupt
 # Open MPI's own pml over btl/smartint: the lenient forms, which cluster_mpi would leave out.
 SMARTINT_BUILD=$PROGRAMS bash "$FAULT_DIR/../mpi/run_mpi.sh" -l cluster-2-ob1 -o "$LOGS/2-ob1" -n "$LAUNCHER" \
     -t quick -t '!strict' -s '^(rma_smoke|atomics|datatypes|cancel|persistent|modes|self|commloop|intercomm|stress.*np[48]$)' -- -x SMARTINT_TEST_ID --mca pml ob1 --mca btl smartint,self || MPI_FAILED=1

@@ -77,6 +77,7 @@ void both_wait_for_one(node_pair &n, std::uint64_t bytes) {
 TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
     params p = with("auto");
     p.stream_bytes = 9000001;
+    p.timed_bytes = 0;
     node_pair n(p);
     for (const std::uint64_t bytes : {131072ULL, 1048577ULL, 9000001ULL}) {
         both_wait_for_one(n, bytes);
@@ -91,6 +92,7 @@ TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
 TEST(copies, where_both_wait_both_copy_pieces_of_what_is_too_large_for_the_ring) {
     params p = with("auto");
     p.stream_bytes = 300000;
+    p.timed_bytes = 0;
     node_pair n(p);
     for (const std::uint64_t bytes : {300000ULL, 300001ULL}) {
         both_wait_for_one(n, bytes);
@@ -101,10 +103,60 @@ TEST(copies, where_both_wait_both_copy_pieces_of_what_is_too_large_for_the_ring)
     EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
 }
 
+// Which of the two is better there is found out by using both.
+TEST(copies, where_both_wait_for_one_large_message_both_ways_are_tried) {
+    params p = with("auto");
+    p.timed_bytes = big;
+    node_pair n(p);
+    for (unsigned i = 0; i < 2 * quicker::tries; ++i) {
+        both_wait_for_one(n, big);
+    }
+    EXPECT_EQ(quicker::tries, count(n.b, stat::copies));
+    EXPECT_EQ(quicker::tries, count(n.b, stat::pushes_requested));
+    for (unsigned i = 0; i < 2 * quicker::tries; ++i) {
+        both_wait_for_one(n, big + 1);
+    }
+    EXPECT_EQ(quicker::tries, count(n.b, stat::copies)) << "a larger one is not timed";
+    EXPECT_EQ(0U, n.to_a->streams);
+}
+
+// Several at a time go one way together, and are timed for themselves.
+TEST(copies, several_large_messages_go_one_way_together) {
+    node_pair n(with("auto"));
+    std::deque<test_send> s(5);
+    std::deque<test_recv> r(5);
+    std::uint64_t by_ring = 0;
+    n.a.begin_wait();
+    n.b.begin_wait();
+    for (unsigned round = 0; round < 2 * quicker::tries; ++round) {
+        for (int i = 0; i < 5; ++i) {
+            s[i].aim(n.to_b, big, i, ctx, 0, i);
+            r[i].aim(big, ctx, 0, i);
+            n.b.receive(&r[i]);
+            n.a.send(&s[i]);
+        }
+        n.drive("all", [&] {
+            return std::all_of(s.begin(), s.end(), [](auto &x) { return 1 == x.delivered; }) &&
+                   std::all_of(r.begin(), r.end(), [](auto &x) { return 1 == x.delivered; });
+        });
+        const std::uint64_t now = count(n.b, stat::copies) - by_ring;
+        EXPECT_TRUE(0 == now || 5 == now) << now;
+        by_ring += now;
+        for (int i = 0; i < 5; ++i) {
+            EXPECT_EQ(-1, r[i].differs(big, i)) << i;
+        }
+    }
+    n.b.end_wait();
+    n.a.end_wait();
+    EXPECT_EQ(5U * quicker::tries, by_ring);
+    EXPECT_EQ(0U, n.to_a->streams);
+}
+
 // In a row they all go through the ring, though the sender is busy with the first; and the count of them ends.
 TEST(copies, several_for_one_receiver_go_through_the_ring_together) {
     params p = with("auto");
     p.stream_bytes = big;
+    p.timed_bytes = 0;
     node_pair n(p);
     std::deque<test_send> s(5);
     std::deque<test_recv> r(5);

@@ -26,6 +26,7 @@
 #include "common_smartint_network.h"
 #include "common_smartint_nodes.h"
 #include "common_smartint_params.h"
+#include "common_smartint_quicker.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_rma.h"
 #include "common_smartint_segment.h"
@@ -44,6 +45,7 @@ struct pending_message {
     std::uint8_t type = 0;
     bool bulk = false;
     bool counted = false; // as outstanding: it must not wait for the next MPI call
+    bool early = false;   // its sender went on
     std::uint32_t header_bytes = 0;
     std::uint32_t payload_bytes = 0;
     std::byte header[wire::max_header];
@@ -275,6 +277,7 @@ private:
     void publish_inside();
     void leave_slow();
     static void give_way();
+    static std::uint64_t now_ns(); // of a clock that only goes on
     void ask_for_windows();
 
     // the thread at the transport's descriptor (engine_listen.cc); under the gate
@@ -356,6 +359,7 @@ private:
     pending_message *dequeue(endpoint *ep);
     bool flush_pending();
     void after_sent(std::uint8_t type, send_op *op);
+    void go_on_before_it_is_out(send_op *op);
     void post_rts_notice(send_op *op);
     bool connect(endpoint *ep, bool bulk);
     void lose(endpoint *ep);
@@ -385,6 +389,9 @@ private:
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
+    void time_receive(recv_op *op, bool waits, bool both_wait);
+    bool goes_by_ring(const recv_op *op) const;
+    void was_received(recv_op *op);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);
@@ -533,7 +540,9 @@ private:
     network network_;
     unsigned network_tick_ = 0;
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
-    unsigned queued_ = 0;    // counted messages that wait for room in a transport
+    std::size_t early_bytes_ = 0; // of messages whose senders went on before they were out
+    unsigned queued_ = 0;    // counted messages that wait for room in a transport, and one for tail_
+    bool tail_ = false;      // the network has the end of a message that it took
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
     std::uint64_t expected_ = 0; // bytes of whole messages that posted receives may get by the network
     bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
@@ -555,6 +564,17 @@ private:
     std::atomic<bool> pumps_{false}; // there is one; relaxed: what waits reads it outside the gate, as a hint
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
+    struct burst { // of receives that are timed together
+        unsigned open = 0;       // not complete yet
+        unsigned receives = 0;
+        bool spoiled = false;    // the application computed meanwhile, or one failed
+        quicker::way way = quicker::way::first;
+        std::uint64_t size = 0;  // of the first
+        std::uint64_t bytes = 0; // of all
+        std::uint64_t since = 0; // ns
+    } burst_;
+    quicker ways_[2];      // of what both sides wait for, one and several: in pieces, or through the ring
+    bool several_ = false; // the last burst was of more than one
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
     // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins

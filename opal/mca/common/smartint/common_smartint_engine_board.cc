@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "common_smartint_engine.h"
@@ -372,6 +373,10 @@ void engine::end_wait() {
         ask_for_windows();
         leave();
     }
+}
+
+std::uint64_t engine::now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
 void engine::give_way() {

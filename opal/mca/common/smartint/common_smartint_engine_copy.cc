@@ -129,7 +129,7 @@ bool engine::hand_over(copy_job &job) {
     own_copies_ -= job.waiter_only ? 0 : 1;
     job.waiter_only = true;
     stats_.add(stat::pushes_requested);
-    answer(job.receive, wire::mode::copy_into);
+    answer(job.receive, wire::mode::copy_into, true);
     return true;
 }
 

@@ -9,7 +9,6 @@
 //
 // All under the gate.
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "common_smartint_engine.h"
@@ -19,12 +18,6 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t longest_grace_ns = 30000; // about what a wake costs
-
-std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
 
 } // namespace
 

@@ -5,7 +5,6 @@
 // again soon. The way by two helpers costs the one who asks 100 microseconds, three times the answer. So for
 // listen_us after the interrupt thread has given such an answer it sleeps on the transport's descriptor, and what
 // comes wakes it. While the application waits in MPI it reads the transport itself, and the thread does not listen.
-#include <chrono>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_thread.h"
@@ -14,9 +13,6 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t computes_ns = 50000; // for longer than an answer takes
-std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
 
 } // namespace
 

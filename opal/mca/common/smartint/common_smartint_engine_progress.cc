@@ -14,7 +14,9 @@ constexpr unsigned ring_batch = 32;    // records of one pass
 constexpr unsigned network_every = 16; // passes between looks at a quiet network: a look is a
                                        // system call (110 ns), a pass without it a few ns
 constexpr unsigned chores_every = 1024;
-constexpr std::uint64_t thread_look = 524288; // bytes after which the thread gives the application a turn
+// After so much the thread gives the application a turn.
+constexpr std::uint64_t thread_look = 524288; // bytes of messages
+constexpr unsigned thread_events = 1024;      // messages of no bytes
 
 } // namespace
 
@@ -68,16 +70,21 @@ unsigned engine::pass(bool by_thread, bool copies) {
         (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
         unsigned n = network_.progress();
         refused_ = false;
-        events += n;
         if (by_thread) {
             // A socket gives one message's worth per call; the thread takes what has come since its last look.
             const std::uint64_t before = bytes_moved_;
-            for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look; events += more) {
+            for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look && n < thread_events; n += more) {
                 more = network_.progress();
             }
         }
         for (void *connection : network_.take_lost()) {
             lost_connection(connection);
+        }
+        events += n;
+        if (tail_ && !network_.holds_tail()) {
+            tail_ = false;
+            --queued_;
+            --outstanding_;
         }
         // stay close while something moves
         network_tick_ = 0 != n ? network_every : 0;

@@ -357,6 +357,9 @@ void engine::complete(recv_op *op) {
     }
     untrack(op);
     expect_no_more(op);
+    if (op->timed) {
+        was_received(op);
+    }
     const bool blocking = op->blocking;
     op->state.finish(); // a blocking operation is its caller's from here on
     if (blocking) {

@@ -50,6 +50,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->credit_bytes = std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
     op->unpacking = 0;
     op->streamed = false;
+    op->timed = false;
     op->reading = false;
     op->reading_bytes = 0;
     op->asked = wire::mode::none;
@@ -74,11 +75,13 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
         // it is left alone until it comes to wait. Little is read by whoever is here: an answer
         // and a finish take as long. Where this side waits too, the one copies into the ring and the other
         // out of it, through their caches: half of a copy by the kernel goes into finding the pages. They have to
-        // run at the same time, though, so what is large goes in pieces that either takes (do_copies hands it over).
+        // run at the same time, though, so what is large goes in pieces that either takes (do_copies hands it over),
+        // unless that was found to be slower.
         const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
         const bool waits = op->blocking || (!by_thread_ && application_waits());
-        if (rendezvous_kind::automatic == rendezvous_ && waits && op->received <= params_.stream_bytes &&
-            (sender_idle || 0 != from->streams)) {
+        const bool both_wait = rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams);
+        time_receive(op, waits, both_wait);
+        if (both_wait && goes_by_ring(op)) {
             op->streamed = true;
             ++from->streams; // it is busy now, but with what this side waits for
             fly(op);
@@ -120,6 +123,39 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
                        rendezvous_kind::copy != rendezvous_ &&
                        op->received >= network_.caps().min_write;
     answer(op, write ? wire::mode::write : wire::mode::copy);
+}
+
+// This side waits for it, the sender too: by the ring?
+bool engine::goes_by_ring(const recv_op *op) const {
+    return 0 != burst_.open ? quicker::way::second == burst_.way : op->received <= params_.stream_bytes;
+}
+
+// Receives are timed from the first that both sides wait for until none is left: they all go the way of the first, and their
+// time decides for those after them. One by itself and several at a time are different things.
+void engine::time_receive(recv_op *op, bool waits, bool both_wait) {
+    if (0 == burst_.open) {
+        if (!both_wait || op->received < quicker::smallest_bytes || op->received > params_.timed_bytes) {
+            return;
+        }
+        burst_ = burst{};
+        burst_.size = op->received;
+        burst_.way = ways_[several_ ? 1 : 0].choose(op->received);
+        burst_.since = now_ns();
+    }
+    burst_.spoiled |= !waits;
+    ++burst_.open;
+    ++burst_.receives;
+    burst_.bytes += op->received;
+    op->timed = true;
+}
+
+void engine::was_received(recv_op *op) {
+    op->timed = false;
+    burst_.spoiled |= op->failed;
+    if (0 == --burst_.open && !burst_.spoiled) {
+        several_ = burst_.receives > 1;
+        ways_[several_ ? 1 : 0].took(burst_.size, burst_.way, burst_.bytes, now_ns() - burst_.since);
+    }
 }
 
 void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {

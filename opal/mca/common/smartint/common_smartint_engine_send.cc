@@ -8,6 +8,11 @@
 #include "common_smartint_engine.h"
 
 namespace smartint {
+namespace {
+
+constexpr std::size_t most_early_bytes = 4194304; // of all peers together
+
+} // namespace
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
 bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes) {
@@ -65,8 +70,16 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
     if (!connect(ep, bulk)) {
         return network::result::broken;
     }
-    return network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(bytes, 0, type), header,
-                         header_bytes, payload, payload_bytes);
+    const auto r = network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(bytes, 0, type), header,
+                                 header_bytes, payload, payload_bytes);
+    // Gone as far as its sender is concerned. But where the socket had no room for all of it, the rest goes out in a later
+    // look at the network, and a rank that computes looks by its thread alone.
+    if (!tail_ && network::result::done == r && network_.holds_tail()) {
+        tail_ = true;
+        ++queued_;
+        hold();
+    }
+    return r;
 }
 
 engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
@@ -133,6 +146,7 @@ pending_message *engine::dequeue(endpoint *ep) {
         --queued_;
         --outstanding_;
     }
+    early_bytes_ -= m->early ? m->payload_bytes + sizeof(*m) : 0;
     return m;
 }
 
@@ -188,6 +202,26 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
     }
 }
 
+// A whole message to a peer that has not answered yet, and does so in its own next call: its sender need not wait until then.
+// The thread sees that it goes out; without one the sender waits, as it might not call again.
+void engine::go_on_before_it_is_out(send_op *op) {
+    pending_message *m = op->peer->pending_tail;
+    const std::size_t bytes = m->payload_bytes + sizeof(*m);
+    if (nullptr == thread_ || !network_.unused(op->peer->control) || early_bytes_ + bytes > most_early_bytes) {
+        return;
+    }
+    if (!m->owned && 0 != m->payload_bytes) {
+        m->owned = std::make_unique<std::byte[]>(m->payload_bytes);
+        std::memcpy(m->owned.get(), m->payload, m->payload_bytes);
+        m->payload = m->owned.get();
+    }
+    m->op = nullptr;
+    m->early = true;
+    early_bytes_ += bytes;
+    stats_.add(stat::eager_sent);
+    complete(op);
+}
+
 void engine::post_rts_notice(send_op *op) {
     post_notice(op->peer, make_rts_key(op->context, op->source, op->tag),
                 static_cast<std::uint32_t>(me_.name), op->sequence);
@@ -219,11 +253,12 @@ void engine::send(send_op *op) {
             data = scratch_.data();
         }
         if (!op->synchronous) {
-            if (sent::broken ==
-                    send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op) &&
-                op_state::done != op->state) {
+            const sent how = send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op);
+            if (sent::broken == how && op_state::done != op->state) {
                 op->failed = true; // no list has it yet: lose() could not
                 complete(op);
+            } else if (sent::queued == how) {
+                go_on_before_it_is_out(op);
             }
             return;
         }
@@ -268,7 +303,7 @@ void engine::send(send_op *op) {
     }
     const auto how =
         send_or_queue(ep, false, wire::rts, &r, sizeof(r), behind, r.key_bytes + r.address_bytes, op);
-    if (sent::queued == how && network_.connecting(ep->control)) {
+    if (sent::queued == how && network_.unused(ep->control)) {
         // The peer must take part in the connection first: what wakes it for that is the notice.
         op->noticed = true;
         post_rts_notice(op);

@@ -233,8 +233,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
                    : "rc" == cfg.transport ? "rc_verbs"
                                            : cfg.transport;
     n->bootstrap = !cfg.bootstrap.empty() ? cfg.bootstrap : rc ? "ud_verbs" : n->transport;
-    // The transport accepts connections from its own thread: a rank that computes must not
-    // keep a peer's first message waiting. A signal would interrupt the application.
+    // Connections are accepted by a thread of the transport's: a signal would interrupt the application. What a peer says
+    // first is answered in progress() only.
     if (UCS_OK != ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||
         UCS_OK != uct_worker_create(n->async, UCS_THREAD_MODE_SERIALIZED, &n->worker)) {
         why_ = "UCX could not start";
@@ -249,6 +249,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         return ENODEV;
     }
     impl_ = n;
+    n->stream = "tcp" == n->transport;
     if (!make_address() || UCS_OK != uct_iface_set_am_handler(n->iface, impl::am_id, impl::am, n, 0) ||
         (nullptr != n->boot && UCS_OK != uct_iface_set_am_handler(n->boot, impl::boot_id,
                                                                   impl::boot_am, n, 0))) {
@@ -316,6 +317,10 @@ void network::close() {
     delete impl_;
     impl_ = nullptr;
     event_fd_ = -1;
+}
+
+bool network::holds_tail() const {
+    return impl_->stream && UCS_INPROGRESS == uct_iface_flush(impl_->iface, 0, nullptr);
 }
 
 unsigned network::progress() {

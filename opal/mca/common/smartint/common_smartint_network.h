@@ -83,9 +83,10 @@ public:
     // Bytes of a message that both this process and one with this address can take; 0: malformed.
     std::uint32_t max_message(const std::byte *address, std::size_t bytes) const;
     // A connection, made lazily by the transport at first use; nullptr: unreachable or malformed.
-    // Endpoint to endpoint the peer must make progress meanwhile: until then, sends say again.
+    // Endpoint to endpoint, and over tcp, the peer must make progress meanwhile: until then, sends say again.
     void *connect(const std::byte *address, std::size_t bytes);
-    bool connecting(const void *connection) const; // waits for the peer
+    bool connecting(const void *connection) const; // endpoint to endpoint, and the peer has not answered
+    bool unused(const void *connection) const;     // nothing went out yet: the peer may have to answer first
     void disconnect(void *connection);
 
     // False: the system refuses (locked memory, no range of this process).
@@ -116,6 +117,9 @@ public:
     result flush(void *connection, network_completion *c, bool *queued);
 
     unsigned progress();
+    // Part of a message that was done is not with the system yet, and goes out in progress(). Of a byte stream (tcp) only:
+    // other transports go on by themselves.
+    bool holds_tail() const;
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();
     int event_fd() const { return event_fd_; }

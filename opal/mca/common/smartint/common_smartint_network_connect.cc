@@ -192,6 +192,10 @@ bool network::connecting(const void *connection) const {
     return nullptr != connection && !static_cast<const network_connection *>(connection)->ready;
 }
 
+bool network::unused(const void *connection) const {
+    return nullptr != connection && !static_cast<const network_connection *>(connection)->used;
+}
+
 void network::disconnect(void *connection) {
     if (nullptr != connection && nullptr != impl_) {
         impl_->drop(static_cast<network_connection *>(connection));

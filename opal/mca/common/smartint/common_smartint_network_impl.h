@@ -26,6 +26,7 @@ namespace smartint {
 struct network_connection {
     uct_ep_h ep = nullptr;
     bool ready = true;      // false: the peer's endpoint is not known yet
+    bool used = false;      // a message went out
     bool adopted = true;    // false: the peer asked for it, and nobody here uses it
     std::uint64_t id = 0;   // while it is not ready: its name in the peer's answer
     uct_ep_h asked = nullptr; // over which endpoint the peer was asked
@@ -48,6 +49,7 @@ struct network::impl {
     std::string transport;
     std::string bootstrap;
     bool by_endpoint = false;
+    bool stream = false; // tcp
 
     // A connection broke. The transport may tell from its own thread: noted, for take_lost.
     std::mutex lost_lock;

@@ -47,9 +47,12 @@ uct_completion_t *make_completion(network_completion *c) {
     return completion;
 }
 
-network::result posted(ucs_status_t status, bool *queued) {
+network_connection *of(void *connection) { return static_cast<network_connection *>(connection); }
+
+network::result posted(network_connection *over, ucs_status_t status, bool *queued) {
     *queued = UCS_INPROGRESS == status;
     if (UCS_OK == status || UCS_INPROGRESS == status) {
+        over->used = true;
         return network::result::done;
     }
     return UCS_ERR_NO_RESOURCE == status ? network::result::again : network::result::broken;
@@ -74,8 +77,6 @@ uct_rkey_t key_of(const network_key *k) {
                ? UCT_INVALID_RKEY
                : reinterpret_cast<const uct_rkey_bundle_t *>(k->storage)->rkey;
 }
-
-network_connection *of(void *connection) { return static_cast<network_connection *>(connection); }
 
 } // namespace
 
@@ -137,6 +138,7 @@ network::result network::send(void *connection, std::uint64_t word, const void *
     }
     const ssize_t n = uct_ep_am_bcopy(of(connection)->ep, impl::am_id, pack_message, &p, 0);
     if (n >= 0) {
+        of(connection)->used = true;
         return result::done;
     }
     return UCS_ERR_NO_RESOURCE == n ? result::again : result::broken;
@@ -160,7 +162,7 @@ network::result network::send_in_place(void *connection, std::uint64_t word, con
     const uct_iov_t iov = piece(payload, nullptr, payload_bytes);
     const ucs_status_t status = uct_ep_am_zcopy(of(connection)->ep, impl::am_id, whole, whole_bytes,
                                                 &iov, 1, 0, make_completion(c));
-    return posted(status, queued);
+    return posted(of(connection), status, queued);
 }
 
 network::result network::write(void *connection, const std::byte *local, const network_memory *m,
@@ -171,7 +173,7 @@ network::result network::write(void *connection, const std::byte *local, const n
         return result::again;
     }
     const uct_iov_t iov = piece(local, m, bytes);
-    return posted(uct_ep_put_zcopy(of(connection)->ep, &iov, 1, remote, key_of(k), make_completion(c)),
+    return posted(of(connection), uct_ep_put_zcopy(of(connection)->ep, &iov, 1, remote, key_of(k), make_completion(c)),
                   queued);
 }
 
@@ -183,7 +185,7 @@ network::result network::read(void *connection, std::byte *local, const network_
         return result::again;
     }
     const uct_iov_t iov = piece(local, m, bytes);
-    return posted(uct_ep_get_zcopy(of(connection)->ep, &iov, 1, remote, key_of(k), make_completion(c)),
+    return posted(of(connection), uct_ep_get_zcopy(of(connection)->ep, &iov, 1, remote, key_of(k), make_completion(c)),
                   queued);
 }
 
@@ -192,7 +194,7 @@ network::result network::flush(void *connection, network_completion *c, bool *qu
     if (!of(connection)->ready) {
         return result::again;
     }
-    return posted(uct_ep_flush(of(connection)->ep, UCT_FLUSH_FLAG_LOCAL, make_completion(c)), queued);
+    return posted(of(connection), uct_ep_flush(of(connection)->ep, UCT_FLUSH_FLAG_LOCAL, make_completion(c)), queued);
 }
 
 } // namespace smartint

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What only a target's processor can see to: when it is woken for that, and when it comes by itself.
-#include <ctime>
-
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
@@ -15,11 +13,7 @@ constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, 
 
 } // namespace
 
-std::uint64_t rma::now_us() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1000000 + static_cast<std::uint64_t>(t.tv_nsec) / 1000;
-}
+std::uint64_t rma::now_us() { return engine::now_ns() / 1000; }
 
 // The last message is one that only the target's processor can see to. Once per message.
 void rma::wake_target(rma_peer *p) {
