@@ -153,7 +153,7 @@ void call(bench &b, input &in) {
         }
         break;
     case 6:
-        r.await_post(p);
+        r.await_post(p, nullptr);
         break;
     case 7:
         r.complete(p, b.sync());

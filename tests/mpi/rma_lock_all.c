@@ -2,13 +2,14 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: processes in a lock of all, which get the lock of each target when they come to it, beside processes
 // that take one exclusive lock each and hold no other: nobody waits for ever. The first two ranks have a target each
-// already and come to the other's when somebody waits there for both to go.
+// already and come to the other's when somebody waits there for both to go. And one that waits for an exclusive lock is
+// not kept out by processes whose locks of all follow each other without a gap.
 // rma_lock_all ROUNDS
 #include "check.h"
 
 #include <unistd.h>
 
-enum { HELD = 1, GO = 2, CELLS = 8 };
+enum { HELD = 1, GO = 2, ASKS = 3, CELLS = 8, HOLDS_MS = 20, MOST_TIMES = 40 };
 
 static long cells[CELLS];
 static MPI_Win win;
@@ -45,6 +46,39 @@ static void one_exclusive_lock(void)
     MPI(MPI_Win_unlock(target, win));
 }
 
+// Rank 0's memory. Ranks 2 and 3 hold it in turns and look, until rank 1, which wants it for itself, has stored there.
+// Each of them holds it a few times more, as the one that waits is passed by those whose wait might be for each other.
+static void shared_ones_without_a_gap(long *memory)
+{
+    long seen = 0;
+    int asked = 0;
+    memset(memory, 0, sizeof(cells));
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (1 == my_rank) {
+        const long value = 1;
+        usleep(HOLDS_MS * 1000);
+        for (int to = 2; to < 4; ++to) {
+            MPI(MPI_Send(&asked, 1, MPI_INT, to, ASKS, MPI_COMM_WORLD));
+        }
+        MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        MPI(MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
+        MPI(MPI_Win_unlock(0, win));
+    } else if (2 == my_rank || 3 == my_rank) {
+        usleep(3 == my_rank ? HOLDS_MS * 500 : 0);
+        for (int times = 0; 0 == seen && times < MOST_TIMES; times += asked) {
+            MPI(MPI_Win_lock_all(0, win));
+            MPI(MPI_Get(&seen, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
+            MPI(MPI_Win_flush(0, win));
+            usleep(HOLDS_MS * 1000);
+            MPI(MPI_Win_unlock_all(win));
+            MPI(MPI_Iprobe(1, ASKS, MPI_COMM_WORLD, &asked, MPI_STATUS_IGNORE));
+        }
+        CHECK(1 == seen, "an exclusive lock is not had while others have theirs %d times", MOST_TIMES);
+        MPI(MPI_Recv(&asked, 1, MPI_INT, 1, ASKS, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv, 4);
@@ -71,6 +105,7 @@ int main(int argc, char **argv)
             }
             MPI(MPI_Barrier(MPI_COMM_WORLD));
         }
+        shared_ones_without_a_gap(memory);
         MPI(MPI_Win_free(&win));
     }
     return finish();

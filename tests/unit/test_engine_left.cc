@@ -43,7 +43,7 @@ protected:
             rma_peer *p = nullptr;
             n.a.enter();
             p = n.a.one_sided().peer(zero, 1);
-            n.a.one_sided().await_post(p);
+            n.a.one_sided().await_post(p, nullptr);
             n.a.leave();
             n.a.enter();
             rma_item *i = rma::make(rma_item::what::put);

@@ -169,7 +169,7 @@ TEST_F(pair_of_windows, a_fence_waits_for_exposures_and_accesses_that_were_begun
     };
     const auto access = [&] {
         one_.e.enter();
-        one_.e.one_sided().await_post(one_.peer(0));
+        one_.e.one_sided().await_post(one_.peer(0), nullptr);
         one_.e.leave();
         one_.put(0, zero_.memory.data(), 64);
         one_.e.enter();

@@ -55,7 +55,7 @@ protected:
     void access() {
         rma_sync ended;
         call(n.b, [&](rma &r) {
-            r.await_post(r.peer(one, 0));
+            r.await_post(r.peer(one, 0), nullptr);
             r.complete(r.peer(one, 0), &ended);
         });
         wait_until("the access", [&] {
@@ -86,7 +86,7 @@ protected:
 TEST_P(epochs_and_waits, an_access_that_waits_for_its_exposure) {
     in_a_wait([&](rma &r) {
         rma_peer *p = r.peer(zero, 1);
-        r.await_post(p);
+        r.await_post(p, nullptr);
         rma_item *i = rma::make(rma_item::what::put);
         i->target = reinterpret_cast<std::uint64_t>(memory[1].data());
         i->target_layout = i->origin_layout = rma_layout(exposed);

@@ -205,7 +205,7 @@ TEST(windows_by_network, an_epochs_end_waits_for_what_is_written) {
         t.n.b.one_sided().post(t.one, {0}, false, false);
         t.n.b.leave();
         t.n.a.enter();
-        t.n.a.one_sided().await_post(t.p);
+        t.n.a.one_sided().await_post(t.p, nullptr);
         t.n.a.leave();
         t.put(0, large);
         t.n.a.enter();

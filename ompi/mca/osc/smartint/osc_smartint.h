@@ -193,7 +193,7 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
 // The calls of epochs without their waits: sync is done when the call may return. An MPI error.
 // osc_smartint_active.cc, osc_smartint_passive.cc; inside.
 int begin_fence(module &m, int assert, rma_sync *sync, bool waits);
-int begin_start(module &m, ompi_group_t *group, int assert);
+int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync);
 int begin_complete(module &m, rma_sync *sync);
 int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking);
 int begin_wait(module &m, rma_sync *sync);

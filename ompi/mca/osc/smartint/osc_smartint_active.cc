@@ -45,7 +45,7 @@ int begin_fence(module &m, int assert, rma_sync *sync, bool waits) {
     return MPI_SUCCESS;
 }
 
-int begin_start(module &m, ompi_group_t *group, int assert) {
+int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync) {
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -58,11 +58,13 @@ int begin_start(module &m, ompi_group_t *group, int assert) {
     }
     m.fence_open = false;
     m.started = true;
+    // Operations wait for the post by themselves. What is loaded and stored without a call does not.
+    rma_sync *const until_posted = m.shared() ? sync : nullptr;
     rma &r = engine::instance().one_sided();
     for (const int rank : ranks) {
         m.access.insert(rank);
         if (0 == (assert & MPI_MODE_NOCHECK)) {
-            r.await_post(r.peer(m.window, rank));
+            r.await_post(r.peer(m.window, rank), until_posted);
         }
     }
     return MPI_SUCCESS;
@@ -114,8 +116,7 @@ int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
-    const inside here;
-    return begin_start(of(win), group, assert);
+    return blocking(of(win), [&](module &m, rma_sync *sync) { return begin_start(m, group, assert, sync); });
 }
 
 int osc_smartint_complete(ompi_win_t *win) noexcept {

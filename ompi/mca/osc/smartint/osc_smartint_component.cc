@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Life of the component. It offers itself only where the user named it.
+#include <mutex>
+
 #include "osc_smartint.h"
 
 #include "common_smartint_log.h"
@@ -95,6 +97,8 @@ int osc_smartint_select(ompi_win_t *win, void **base, std::size_t size, int disp
 } // namespace
 
 void begin_progress() {
+    static std::mutex first; // threads may make windows at the same time
+    const std::lock_guard<std::mutex> hold(first);
     if (started && !progresses) {
         progresses = OPAL_SUCCESS == opal_progress_register(progress);
         glue_start_thread();

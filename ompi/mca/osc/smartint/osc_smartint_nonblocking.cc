@@ -64,8 +64,8 @@ int ifence(int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *) {
-        return asserts(assert, MPI_MODE_NOCHECK) ? begin_start(m, group, assert) : MPI_ERR_ASSERT;
+    return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *s) {
+        return asserts(assert, MPI_MODE_NOCHECK) ? begin_start(m, group, assert, s) : MPI_ERR_ASSERT;
     });
 }
 

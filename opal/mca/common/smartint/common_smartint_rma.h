@@ -245,6 +245,8 @@ struct rma_exposure {
 struct rma_waiter {
     rma_peer *peer;
     bool exclusive;
+    unsigned passed = 0;          // an exclusive one: so often others went first
+    std::uint64_t not_before = 0; // us: and not again until then
 };
 
 struct rma_window {
@@ -318,7 +320,7 @@ public:
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
     void wait(rma_window *w, rma_sync *sync); // for the last exposure that was posted
     bool test(rma_window *w);                 // the same, without waiting; true: it has ended
-    void await_post(rma_peer *p);
+    void await_post(rma_peer *p, rma_sync *sync); // sync: or nullptr, what follows waits by itself
     void complete(rma_peer *p, rma_sync *sync);
     // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
     // take several in the same order do not wait for each other; 0: this one in any order.

@@ -207,10 +207,11 @@ bool rma::test(rma_window *w) {
         note_error(w, rma_error::lost);
     }
     w->exposures.pop_front();
+    disarm(&w->armed_complete); // where it was begun without blocking
     return true;
 }
 
-void rma::await_post(rma_peer *p) { push(p, make(rma_item::what::await_post)); }
+void rma::await_post(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::await_post, sync)); }
 
 void rma::complete(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::complete, sync)); }
 

@@ -18,6 +18,7 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t pass_after_us = 2000; // many times what an exclusive lock is held for, mostly
+constexpr unsigned most_doublings = 9;        // of it: a second
 constexpr unsigned most_tries = 200;   // in the call, before the target is asked: some microseconds
 constexpr unsigned spins = 64;         // before the processor is given to others
 constexpr unsigned look_every = 16384; // whether the one waited for lives
@@ -190,21 +191,30 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
         e_.refuse();
         return;
     }
-    w->waiters.push_back({p, exclusive});
+    w->waiters.push_back({p, exclusive, 0, 0});
     note_queue(*w->words, true);
     grant_waiters(w, p);
 }
 
-// It has waited for long, and may be waited for. One that is not in the queue has been granted its lock meanwhile, or
-// its question is not looked at yet: it says so again.
+// It has waited for long, and may be waited for: with it all go that want a shared lock. One that is not in the queue has
+// been granted its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others
+// passed is passed after twice the time the next time: locks of all that follow each other would keep it out for ever.
 void rma::let_pass(rma_peer *p) {
     auto &waiters = p->window->waiters;
     const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });
-    if (waiters.end() != it && !it->exclusive) {
-        const auto first = std::find_if(waiters.begin(), it, [](const rma_waiter &x) { return x.exclusive; });
-        std::rotate(first, it, it + 1);
-        grant_waiters(p->window);
+    if (waiters.end() == it || it->exclusive) {
+        return;
     }
+    const auto first = std::find_if(waiters.begin(), it, [](const rma_waiter &x) { return x.exclusive; });
+    if (const std::uint64_t now = now_us(); first != it) {
+        if (now < first->not_before) {
+            return;
+        }
+        first->passed += first->passed < most_doublings ? 1 : 0;
+        first->not_before = now + (pass_after_us << first->passed);
+        std::stable_partition(first, waiters.end(), [](const rma_waiter &x) { return !x.exclusive; });
+    }
+    grant_waiters(p->window);
 }
 
 // In passes, of the application while it waits.

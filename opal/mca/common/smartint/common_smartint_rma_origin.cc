@@ -221,7 +221,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
         return run_operation(p, i);
     case what::await_post:
         if (0 == p->posts) {
-            if (nullptr != i->next) {
+            if (nullptr != i->next || nullptr != i->sync) {
                 arm(p, rma_epoch_kind::post);
             }
             return step::blocked;
