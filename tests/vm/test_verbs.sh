@@ -18,8 +18,8 @@ for part in 'harness check' 'unit test_rma_network'; do # nothing to do after th
 done
 # shellcheck disable=SC2086
 {
-    vm_run vm-verbs 600 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports
+    vm_run vm-verbs 1500 bash "$SMARTINT_TOP/tests/vm/guest-verbs" $transports
     # ud is slow between two emulated processors: it is tried there where it is asked for
-    vm_run vm-two 700 -2 bash "$SMARTINT_TOP/tests/vm/guest-two" ${SMARTINT_VERBS:-rc}
+    vm_run vm-two 1500 -2 bash "$SMARTINT_TOP/tests/vm/guest-two" ${SMARTINT_VERBS:-rc}
 }
 summary

@@ -10,5 +10,5 @@ vm_begin
 vm_module
 vm_module_of_version 2 kmod-newer
 vm_programs overlap_state waitforms
-vm_run vm/wake 600 bash "$SMARTINT_TOP/tests/vm/guest-wake"
+vm_run vm/wake 1500 bash "$SMARTINT_TOP/tests/vm/guest-wake"
 summary
