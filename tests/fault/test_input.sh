@@ -9,10 +9,12 @@ program self
 HOST=$(hostname)
 TITLE="A parameter of smartint can't be used"
 
+# Of two ranks, which both have something to say, stock's mpirun loses one's message in most runs: one rank, mostly.
+RANKS=1
 refused() {      # refused NAME PARAMETER VALUE REMEDY-REGEX [LAUNCHER-ARGS...]
     local name=$1 parameter=$2 value=$3 remedy=$4
     shift 4
-    run_job "$name" 60 -np 2 --mca pml smartint --mca "smartint_$parameter" "$value" "$@" "$PROGRAM"
+    run_job "$name" 60 -np $RANKS --mca pml smartint --mca "smartint_$parameter" "$value" "$@" "$PROGRAM"
     expect_end
     expect_message "$TITLE" "Host: +$HOST" "Parameter: +smartint_$parameter = ${value//+/\\+}" "Remedy: +.*($remedy)"
     expect_only_ours
@@ -27,7 +29,7 @@ expect_only_ours() {
     [ -z "$other" ] || complain "a second message: $other"
 }
 
-refused progress-unknown progress fast 'none, poll, interrupt or helper'
+RANKS=2 refused progress-unknown progress fast 'none, poll, interrupt or helper'
 refused progress-empty progress '' 'none, poll, interrupt or helper'
 refused rendezvous-unknown rendezvous push 'auto, read, write or copy'
 refused network-unknown network sometimes 'auto or always'
@@ -54,7 +56,7 @@ refused directory-empty directory '' 'directory'
 # ---- transports and devices that UCX does not have
 
 no_transport() {      # no_transport NAME TRANSPORT DEVICE
-    run_job "$1" 60 -np 2 --mca pml smartint --mca smartint_network always --mca smartint_transport "$2" \
+    run_job "$1" 60 -np 1 --mca pml smartint --mca smartint_network always --mca smartint_transport "$2" \
         --mca smartint_device "$3" "$PROGRAM"
     expect_end
     expect_message 'smartint found no way between the nodes' "Host: +$HOST" "Transport/device: +$2/$3" 'Reason: +.*tcp' \
