@@ -7,7 +7,7 @@
 //   outside tail SIZE N    K messages that go whole, K up to N: rank 0 computes until all were received. More of them
 //                          than the network's buffers take
 //
-// With SIZE above the largest message that goes whole for `first`, up to that for `tail`.
+// With SIZE up to the largest message that goes whole for `tail`. Of `first` the sender of a whole message goes on too.
 #include "check.h"
 
 #include <fcntl.h>

@@ -14,8 +14,8 @@ constexpr std::uint64_t mib = 1048576;
 int second_of(quicker &q, int messages, std::uint64_t bytes, std::uint64_t first_ns, std::uint64_t second_ns) {
     int second = 0;
     for (int i = 0; i < messages; ++i) {
-        const way w = q.choose(bytes);
-        q.took(bytes, w, bytes, way::second == w ? second_ns : first_ns);
+        const way w = q.choose(bytes, way::first);
+        q.took(bytes, w, false, bytes, way::second == w ? second_ns : first_ns);
         second += way::second == w ? 1 : 0;
     }
     return second;
@@ -23,9 +23,9 @@ int second_of(quicker &q, int messages, std::uint64_t bytes, std::uint64_t first
 
 TEST(quicker, both_are_tried_and_the_quicker_one_stays) {
     quicker q;
+    EXPECT_EQ(way::first, quicker().choose(mib, way::second));
     const int tries = static_cast<int>(quicker::tries);
     const int again = static_cast<int>(quicker::again);
-    EXPECT_EQ(way::first, q.choose(mib));
     EXPECT_EQ(tries, second_of(q, 2 * tries, mib, 50000, 27000));
     EXPECT_EQ(10 * again - 10, second_of(q, 10 * again, mib, 50000, 27000)) << "but for one in so many";
     quicker other;
@@ -39,31 +39,57 @@ TEST(quicker, each_size_by_itself_up_to_the_largest) {
     second_of(q, 100, 4 * mib, 20000, 50000);
     second_of(q, 100, 1ULL << 40, 50000000000, 20000000000);
     second_of(q, 100, 1, 50, 20);
-    EXPECT_EQ(way::second, q.choose(mib));
-    EXPECT_EQ(way::second, q.choose(2 * mib - 1));
-    EXPECT_EQ(way::first, q.choose(4 * mib));
-    EXPECT_EQ(way::second, q.choose(8 * mib));
-    EXPECT_EQ(way::second, q.choose(quicker::smallest_bytes));
-    EXPECT_EQ(way::first, q.choose(2 * mib)) << "not tried yet";
+    EXPECT_EQ(way::second, q.choose(mib, way::first));
+    EXPECT_EQ(way::second, q.choose(2 * mib - 1, way::first));
+    EXPECT_EQ(way::first, q.choose(4 * mib, way::first));
+    EXPECT_EQ(way::second, q.choose(8 * mib, way::first));
+    EXPECT_EQ(way::second, q.choose(quicker::smallest_bytes, way::first));
+    EXPECT_EQ(way::first, q.choose(2 * mib, way::first)) << "not tried yet";
+}
+
+// As in a loop over one message and a window of them.
+TEST(quicker, one_and_several_that_take_turns_are_both_found_out) {
+    quicker q;
+    for (unsigned i = 0; i < 3 * quicker::most_turns; ++i) {
+        const bool several = 0 != i % 2;
+        const way w = q.choose(mib, way::first);
+        q.took(mib, w, several, mib, several == (way::second == w) ? 20000 : 50000); // the one is quicker so, the other so
+    }
+    q.took(mib, way::first, false, mib, 50000);
+    EXPECT_EQ(way::first, q.best(mib, way::second)) << "one";
+    q.took(mib, way::second, true, mib, 20000);
+    EXPECT_EQ(way::second, q.best(mib, way::first)) << "several";
+}
+
+TEST(quicker, what_cannot_be_timed_goes_as_it_would_otherwise) {
+    quicker q;
+    int second = 0;
+    for (unsigned i = 0; i < quicker::most_turns; ++i) {
+        second += way::second == q.choose(mib, way::first) ? 1 : 0;
+    }
+    EXPECT_EQ(static_cast<int>(quicker::most_turns) / 2, second);
+    EXPECT_EQ(way::first, q.choose(mib, way::first));
+    EXPECT_EQ(way::second, q.choose(mib, way::second));
+    EXPECT_EQ(way::second, q.best(mib, way::second));
 }
 
 // Another process had the processor while the quicker one was tried.
 TEST(quicker, what_was_disturbed_is_believed_only_where_it_goes_on) {
     quicker q;
     for (unsigned i = 0; i < quicker::tries; ++i) {
-        q.took(mib, way::first, mib, 50000);
-        q.took(mib, way::second, mib, i + 1 < quicker::tries ? 4000000 : 27000);
+        q.took(mib, way::first, false, mib, 50000);
+        q.took(mib, way::second, false, mib, i + 1 < quicker::tries ? 4000000 : 27000);
     }
-    EXPECT_EQ(way::second, q.choose(mib));
-    q.took(mib, way::second, mib, 4000000);
-    EXPECT_EQ(way::second, q.choose(mib)) << "once is nothing";
+    EXPECT_EQ(way::second, q.choose(mib, way::first));
+    q.took(mib, way::second, false, mib, 4000000);
+    EXPECT_EQ(way::second, q.choose(mib, way::first)) << "once is nothing";
     for (int i = 0; i < 3; ++i) {
-        q.took(mib, way::second, mib, 4000000); // the machine has changed
+        q.took(mib, way::second, false, mib, 4000000); // the machine has changed
     }
-    EXPECT_EQ(way::first, q.choose(mib));
+    EXPECT_EQ(way::first, q.choose(mib, way::first));
     int more = 0;
     for (; way::first == q.best(mib, way::first) && more < 20; ++more) {
-        q.took(mib, way::second, mib, 27000);
+        q.took(mib, way::second, false, mib, 27000);
     }
     EXPECT_LE(more, 4) << "and back";
 }
@@ -72,8 +98,8 @@ TEST(quicker, what_was_disturbed_is_believed_only_where_it_goes_on) {
 TEST(quicker, a_way_that_is_quick_now_and_then_is_not_taken) {
     quicker q;
     for (int i = 0; i < 40; ++i) {
-        q.took(mib, way::first, mib, 50000);
-        q.took(mib, way::second, mib, 0 == i % 4 ? 30000 : 200000);
+        q.took(mib, way::first, false, mib, 50000);
+        q.took(mib, way::second, false, mib, 0 == i % 4 ? 30000 : 200000);
     }
     EXPECT_EQ(way::first, q.best(mib, way::second));
 }

@@ -160,6 +160,20 @@ template <class F> int blocking(module &m, F begin) {
     return report(m, sync.error);
 }
 
+// A call that opens an epoch: its wait, and no error of operations before it.
+template <class F> int open_and_wait(module &m, F begin) {
+    rma_sync sync;
+    {
+        const inside here;
+        const int error = begin(m, &sync);
+        if (MPI_SUCCESS != error || sync.done()) {
+            return error;
+        }
+    }
+    wait_until([&] { return sync.done(); });
+    return MPI_SUCCESS;
+}
+
 // osc_smartint_component.cc
 void begin_progress(); // a window is made: the engine goes on in waits of others, and its thread runs
 

@@ -116,7 +116,7 @@ int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
-    return blocking(of(win), [&](module &m, rma_sync *sync) { return begin_start(m, group, assert, sync); });
+    return open_and_wait(of(win), [&](module &m, rma_sync *sync) { return begin_start(m, group, assert, sync); });
 }
 
 int osc_smartint_complete(ompi_win_t *win) noexcept {

@@ -44,20 +44,6 @@ void flush_one(rma_peer *p, rma_sync *sync) {
     }
 }
 
-// A lock's call: its wait, and no error of operations before it.
-template <class F> int lock_and_wait(module &m, F begin) {
-    rma_sync sync;
-    {
-        const inside here;
-        const int error = begin(m, &sync);
-        if (MPI_SUCCESS != error || sync.done()) {
-            return error;
-        }
-    }
-    wait_until([&] { return sync.done(); });
-    return MPI_SUCCESS;
-}
-
 } // namespace
 
 int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits) {
@@ -137,7 +123,7 @@ int begin_flush(module &m, int target, rma_sync *sync) {
 extern "C" {
 
 int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
-    return lock_and_wait(of(win), [&](module &m, rma_sync *s) {
+    return open_and_wait(of(win), [&](module &m, rma_sync *s) {
         return begin_lock(m, type, target, assert, s, false);
     });
 }
@@ -147,7 +133,7 @@ int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
-    return lock_and_wait(of(win),
+    return open_and_wait(of(win),
                          [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
 }
 

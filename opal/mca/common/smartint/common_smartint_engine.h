@@ -276,6 +276,7 @@ private:
     }
     void publish_inside();
     void leave_slow();
+    void wait_is_over();
     static void give_way();
     static std::uint64_t now_ns(); // of a clock that only goes on
     void ask_for_windows();
@@ -391,7 +392,9 @@ private:
                           const std::byte *key);
     void time_receive(recv_op *op, bool waits, bool both_wait);
     bool goes_by_ring(const recv_op *op) const;
+    quicker::way usual_way(std::uint64_t bytes) const;
     void was_received(recv_op *op);
+    void end_burst();
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);
@@ -542,7 +545,7 @@ private:
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
     std::size_t early_bytes_ = 0; // of messages whose senders went on before they were out
     unsigned queued_ = 0;    // counted messages that wait for room in a transport, and one for tail_
-    bool tail_ = false;      // the network has the end of a message that it took
+    bool tail_ = false;      // the network has something of what it took, see holds_tail
     unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
     std::uint64_t expected_ = 0; // bytes of whole messages that posted receives may get by the network
     bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
@@ -565,16 +568,16 @@ private:
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     struct burst { // of receives that are timed together
+        std::uint32_t number = 1;
         unsigned open = 0;       // not complete yet
         unsigned receives = 0;
-        bool spoiled = false;    // the application computed meanwhile, or one failed
+        bool spoiled = false;    // the application went meanwhile, sizes differ much, or one failed
         quicker::way way = quicker::way::first;
         std::uint64_t size = 0;  // of the first
-        std::uint64_t bytes = 0; // of all
+        std::uint64_t bytes = 0; // of those that are complete
         std::uint64_t since = 0; // ns
     } burst_;
-    quicker ways_[2];      // of what both sides wait for, one and several: in pieces, or through the ring
-    bool several_ = false; // the last burst was of more than one
+    quicker ways_; // of what both sides wait for: in pieces, or through the ring
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
     // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins

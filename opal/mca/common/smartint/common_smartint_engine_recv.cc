@@ -357,7 +357,7 @@ void engine::complete(recv_op *op) {
     }
     untrack(op);
     expect_no_more(op);
-    if (op->timed) {
+    if (0 != op->burst) {
         was_received(op);
     }
     const bool blocking = op->blocking;

@@ -117,8 +117,8 @@ public:
     result flush(void *connection, network_completion *c, bool *queued);
 
     unsigned progress();
-    // Part of a message that was done is not with the system yet, and goes out in progress(). Of a byte stream (tcp) only:
-    // other transports go on by themselves.
+    // Of what was done not all is with the system yet, and goes out in progress(): the end of a message, or of a transfer; or a
+    // connection is being made. Of a byte stream (tcp) only: other transports go on by themselves.
     bool holds_tail() const;
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();

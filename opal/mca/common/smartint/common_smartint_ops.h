@@ -135,8 +135,8 @@ struct recv_op {
     bool tracked = false;   // counted as outstanding by the engine
     bool in_flight = false; // counted as needing the transport drained
     bool streamed = false;  // through the ring, as both waited: in the count of its sender
-    bool timed = false;     // one of those that are timed together
     std::uint32_t expected = 0; // bytes that the engine counts as expected
+    std::uint32_t burst = 0;    // the number of those that are timed together with it; 0: none
     int board_index = not_armed;
     endpoint *peer = nullptr; // the sender, once known; before that a guess or nullptr
     recv_op *done_link = nullptr;

@@ -3,7 +3,7 @@
 //
 // Which of two ways to move a message is the quicker one on this machine, by its size. Nobody can tell beforehand: where
 // two cores had a fast cache in common 64 KiB took 2 us through the ring and 7 by a direct copy, 1 MiB 27 and 50; where
-// they had not, 9 and 3, 85 and 35. So both are used, and timed.
+// they had not, 9 and 3, 85 and 30. So both are used, and timed.
 #pragma once
 
 #include <algorithm>
@@ -20,33 +20,34 @@ public:
     // Smaller ones are not told apart.
     static constexpr std::uint64_t smallest_bytes = 4096;
 
-    // The way for a message of so many bytes. Until each was taken `tries` times they take turns, the first
-    // begins; then it is the quicker one, and once in `again` times the other, as machines change.
-    way choose(std::uint64_t bytes) {
-        one_size &s = of(bytes);
-        ++s.uses;
-        if (!known(bytes)) {
-            return s.ways[1].tries < s.ways[0].tries ? way::second : way::first;
+    static bool same_size(std::uint64_t a, std::uint64_t b) { return row(a) == row(b); }
+
+    // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its turn, then
+    // the quicker one, and once in `again` times the other, as machines change. `otherwise` where it is not found out, as
+    // what was done could not be timed.
+    way choose(std::uint64_t bytes, way otherwise) {
+        one_size &s = sizes_[row(bytes)];
+        const unsigned use = s.uses++;
+        const pair &p = s.ways[s.several];
+        if (!known(p)) {
+            // Not by turns: where one and several take turns too, each would see one way only.
+            return use >= most_turns ? otherwise : 0 != std::popcount(use) % 2 ? way::second : way::first;
         }
-        const bool second = way::second == best(bytes, way::first);
-        return second != (0 == s.uses % again) ? way::second : way::first;
+        return (way::second == better(p)) != (0 == s.uses % again) ? way::second : way::first;
+    }
+    // The same for what is not timed.
+    way best(std::uint64_t bytes, way otherwise) const {
+        const one_size &s = sizes_[row(bytes)];
+        return known(s.ways[s.several]) ? better(s.ways[s.several]) : otherwise;
     }
 
-    bool known(std::uint64_t bytes) { // both were tried
-        const one_size &s = of(bytes);
-        return s.ways[0].tries >= tries && s.ways[1].tries >= tries;
-    }
-    // The quicker one, or `otherwise` where that is not known yet. For a message whose time tells nothing.
-    way best(std::uint64_t bytes, way otherwise) {
-        const one_size &s = of(bytes);
-        return !known(bytes) ? otherwise : s.ways[1].cost < s.ways[0].cost ? way::second : way::first;
-    }
-
-    // Messages of this size, `moved` bytes in all, went this way and took so long. At first the least counts, as memory is
-    // touched for the first time; then the mean, where more than twice of it is twice: a process that lost its processor for
-    // once says little, one that often does, as there are more than processors, much.
-    void took(std::uint64_t bytes, way how, std::uint64_t moved, std::uint64_t ns) {
-        one_way &w = of(bytes).ways[static_cast<unsigned>(how)];
+    // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least counts,
+    // as memory is touched for the first time; then the mean, where more than twice of it is twice: a process that lost its
+    // processor for once says little, one that often does, as there are more than processors, much.
+    void took(std::uint64_t bytes, way how, bool several, std::uint64_t moved, std::uint64_t ns) {
+        one_size &s = sizes_[row(bytes)];
+        s.several = several ? 1 : 0;
+        one_way &w = s.ways[s.several][static_cast<unsigned>(how)];
         const std::uint64_t cost = ns * 65536 / moved;
         if (w.tries < tries) {
             w.cost = 0 == w.tries ? cost : std::min(cost, w.cost);
@@ -57,23 +58,28 @@ public:
     }
 
     static constexpr unsigned tries = 4;
-    static constexpr unsigned again = 64;
+    static constexpr unsigned most_turns = 16 * tries;
+    static constexpr unsigned again = 63; // odd, for the same reason
 
 private:
     struct one_way {
         std::uint64_t cost = 0; // ns for 64 KiB
         unsigned tries = 0;
     };
+    using pair = one_way[2];
     struct one_size {
-        one_way ways[2];
+        pair ways[2]; // of one message, of several
+        unsigned several = 0;
         unsigned uses = 0;
     };
     static constexpr int smallest = 12; // 4 KiB to 8
     static constexpr int sizes = 12;    // 8 MiB and more
 
-    one_size &of(std::uint64_t bytes) {
-        return sizes_[std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - smallest, 0, sizes - 1)];
+    static unsigned row(std::uint64_t bytes) {
+        return static_cast<unsigned>(std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - smallest, 0, sizes - 1));
     }
+    static bool known(const pair &p) { return p[0].tries >= tries && p[1].tries >= tries; }
+    static way better(const pair &p) { return p[1].cost < p[0].cost ? way::second : way::first; }
 
     one_size sizes_[sizes];
 };
