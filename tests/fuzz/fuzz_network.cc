@@ -156,6 +156,10 @@ network::result network::flush(void *connection, network_completion *c, bool *qu
 
 bool network::connecting(const void *) const { return 3 == fuzz::the_system().answer(); }
 
+bool network::unused(const void *) const { return 3 == fuzz::the_system().answer(); }
+
+bool network::holds_tail() const { return 3 == fuzz::the_system().answer(); }
+
 // The handle is memory: used after unpin(), it is noticed.
 bool network::pin(const void *address, std::uint64_t bytes, network_memory *out) {
     read_all(address, bytes);
