@@ -384,17 +384,19 @@ private:
     void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
                            std::uint32_t bytes);
 
+    // which way inside a node (engine_quicker.cc)
+    void time_receive(recv_op *op, bool waits, bool both_wait);
+    bool goes_by_ring(const recv_op *op) const;
+    quicker::way usual_way(std::uint64_t bytes) const;
+    void was_received(recv_op *op);
+    void end_burst();
+
     // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
     static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
-    void time_receive(recv_op *op, bool waits, bool both_wait);
-    bool goes_by_ring(const recv_op *op) const;
-    quicker::way usual_way(std::uint64_t bytes) const;
-    void was_received(recv_op *op);
-    void end_burst();
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);

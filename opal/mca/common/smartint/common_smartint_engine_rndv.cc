@@ -23,7 +23,6 @@ constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 // way: an answer to a message that comes the other way would stand behind all of it, and the two
 // directions would take turns.
 constexpr std::uint64_t burst_bytes = 131072;
-constexpr unsigned most_of_a_burst = 256;
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
 template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
@@ -124,58 +123,6 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
                        rendezvous_kind::copy != rendezvous_ &&
                        op->received >= network_.caps().min_write;
     answer(op, write ? wire::mode::write : wire::mode::copy);
-}
-
-// This side waits for it, the sender too: by the ring?
-bool engine::goes_by_ring(const recv_op *op) const {
-    const auto usual = usual_way(op->received);
-    if (op->received < quicker::smallest_bytes || op->received > params_.timed_bytes) {
-        return quicker::way::second == usual;
-    }
-    const bool timed = 0 != op->burst && quicker::same_size(op->received, burst_.size);
-    return quicker::way::second == (timed ? burst_.way : ways_.best(op->received, usual));
-}
-
-quicker::way engine::usual_way(std::uint64_t bytes) const {
-    return bytes <= params_.stream_bytes ? quicker::way::second : quicker::way::first;
-}
-
-// Receives are timed from the first that both sides wait for until none is left, or until they are many: they all go the way of
-// the first, and their time decides for those after them. One by itself and several at a time are different things.
-void engine::time_receive(recv_op *op, bool waits, bool both_wait) {
-    if (0 == burst_.open || burst_.receives >= most_of_a_burst) {
-        end_burst(); // where they never end
-        if (!both_wait || op->received < quicker::smallest_bytes || op->received > params_.timed_bytes) {
-            return;
-        }
-        burst_.size = op->received;
-        burst_.way = ways_.choose(op->received, usual_way(op->received));
-        burst_.since = now_ns();
-    }
-    burst_.spoiled |= !waits || !quicker::same_size(op->received, burst_.size);
-    ++burst_.open;
-    ++burst_.receives;
-    op->burst = burst_.number;
-}
-
-void engine::was_received(recv_op *op) {
-    if (op->burst == burst_.number) {
-        burst_.spoiled |= op->failed;
-        burst_.bytes += op->received;
-        if (0 == --burst_.open) {
-            end_burst();
-        }
-    }
-    op->burst = 0;
-}
-
-void engine::end_burst() {
-    if (0 != burst_.bytes && !burst_.spoiled) {
-        ways_.took(burst_.size, burst_.way, burst_.receives > 1, burst_.bytes, now_ns() - burst_.since);
-    }
-    const std::uint32_t next = burst_.number + 1;
-    burst_ = burst{};
-    burst_.number = 0 == next ? 1 : next;
 }
 
 void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
