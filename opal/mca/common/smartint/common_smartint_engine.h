@@ -276,7 +276,6 @@ private:
     }
     void publish_inside();
     void leave_slow();
-    void wait_is_over();
     static void give_way();
     static std::uint64_t now_ns(); // of a clock that only goes on
     void ask_for_windows();
@@ -573,7 +572,7 @@ private:
         std::uint32_t number = 1;
         unsigned open = 0;       // not complete yet
         unsigned receives = 0;
-        bool spoiled = false;    // the application went meanwhile, sizes differ much, or one failed
+        bool spoiled = false;    // one was met without a wait, sizes differ much, or one failed
         quicker::way way = quicker::way::first;
         std::uint64_t size = 0;  // of the first
         std::uint64_t bytes = 0; // of those that are complete

@@ -335,12 +335,6 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
 }
 
-void engine::wait_is_over() {
-    asked_ = asked_ || !sends_.empty();
-    burst_.spoiled |= 0 != burst_.open; // it may compute now
-    ask_for_windows();
-}
-
 void engine::ask_for_windows() {
     if (0 != outstanding_ && rma_ && rma_->unasked() && !application_waits()) { // a window is outstanding as long as it is there
         rma_->wait_is_over();
@@ -365,7 +359,8 @@ void engine::begin_wait() {
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
         --waits_;
-        wait_is_over();
+        asked_ = asked_ || !sends_.empty();
+        ask_for_windows();
         if (0 != outstanding_ && gate_.nested()) {
             publish_inside(); // the call around this wait goes on
         }
@@ -374,7 +369,8 @@ void engine::end_wait() {
     }
     if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
-        wait_is_over();
+        asked_ = asked_ || !sends_.empty();
+        ask_for_windows();
         leave();
     }
 }
