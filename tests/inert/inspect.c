@@ -10,7 +10,7 @@
 //   # rank N counters COUNT        how many there are
 //   # rank N counter NAME VALUE    of those that are not zero
 // Arguments: a file that the caller makes when it has looked too; "window": there is one meanwhile.
-#include "check.h"
+#include "counters.h"
 
 #include <dirent.h>
 
@@ -102,48 +102,16 @@ static void show_memory(void)
     fclose(f);
 }
 
-enum { MAX_COUNTERS = 256 };
-static MPI_T_pvar_session session;
-static MPI_T_pvar_handle handle[MAX_COUNTERS];
-static char counter_name[MAX_COUNTERS][128];
-static int counters;
-
-// A counter's handle counts from when it was made.
-static void begin_counters(void)
-{
-    int provided, n = 0;
-    MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    MPI(MPI_T_pvar_get_num(&n));
-    MPI(MPI_T_pvar_session_create(&session));
-    for (int i = 0; i < n && counters < MAX_COUNTERS; ++i) {
-        char *name = counter_name[counters], text[4];
-        int length = sizeof(counter_name[0]), verbosity, class, bind, readonly, continuous, atomic, count = 0;
-        int text_length = sizeof(text);
-        MPI_Datatype type;
-        MPI_T_enum values;
-        if (MPI_SUCCESS == MPI_T_pvar_get_info(i, name, &length, &verbosity, &class, &type, &values, text,
-                                               &text_length, &bind, &readonly, &continuous, &atomic) &&
-            NULL != strstr(name, "smartint_") && MPI_T_BIND_NO_OBJECT == bind &&
-            MPI_SUCCESS == MPI_T_pvar_handle_alloc(session, i, NULL, &handle[counters], &count)) {
-            CHECK(1 == count && continuous, "%s is not one number that always counts", name);
-            ++counters;
-        }
-    }
-}
-
 static void show_counters(void)
 {
-    for (int i = 0; i < counters; ++i) {
-        unsigned long long value = 0;
-        MPI(MPI_T_pvar_read(session, handle[i], &value));
+    for (int i = 0; i < counters.count; ++i) {
+        const unsigned long long value = read_counter(i);
         if (0 != value) {
-            printf("# rank %d counter %s %llu\n", my_rank, counter_name[i], value);
+            printf("# rank %d counter %s %llu\n", my_rank, counters.name[i], value);
         }
-        MPI_T_pvar_handle_free(session, &handle[i]);
     }
-    printf("# rank %d counters %d\n", my_rank, counters);
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    printf("# rank %d counters %d\n", my_rank, counters.count);
+    end_counters();
 }
 
 int main(int argc, char **argv)

@@ -8,13 +8,13 @@
 // until the message is there, so that a sender which comes to wait must get it there.
 // Prints per repeat `arrived=0/1` (the receiver: last byte there when its computation ended; with
 // `send`: the message was complete before the sender said that its computation had ended) and, for a
-// sender that computes, `sent=0/1` (its request was complete at the first test). Then `name value` of every MPI_T pvar whose name begins with smartint_.
+// sender that computes, `sent=0/1` (its request was complete at the first test). Then `name value` of every counter.
 // Data is checked; arrival is only reported, unless REPEAT is followed by `require`: then each repeat
 // but the first must have arrived, and whoever computes goes on until it has, at most 10 s.
 //
 // Rank 0 tells rank 1 what it does, and rank 1 what it has, in a file beside the program that both have
 // mapped: no clock decides, and nobody calls MPI to learn it.
-#include "check.h"
+#include "counters.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -61,73 +61,18 @@ static void share_words(const char *program)
     close(fd);
 }
 
-// Any value that can be read as an integer or a double; others are named without one.
-static void print_pvars(void)
+static void show_counters(void)
 {
-    int provided, n = 0;
-    MPI_T_pvar_session session;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_pvar_get_num(&n);
-    MPI_T_pvar_session_create(&session);
-    for (int i = 0; i < n; ++i) {
-        char name[256], text[1024];
-        int name_len = sizeof(name), text_len = sizeof(text), verbosity, class, bind, readonly, continuous,
-            atomic, count = 0;
-        MPI_Datatype type;
-        MPI_T_enum values;
-        MPI_T_pvar_handle handle;
-        MPI_Comm world = MPI_COMM_WORLD;
-        if (MPI_SUCCESS != MPI_T_pvar_get_info(i, name, &name_len, &verbosity, &class, &type, &values,
-                                               text, &text_len, &bind, &readonly, &continuous, &atomic)) {
-            continue;
-        }
-        // Open MPI may put the framework and component in front of the variable's own name.
-        const char *own = strstr(name, "smartint_");
-        if (NULL == own || (own != name && '_' != own[-1])) {
-            continue;
-        }
-        void *object = MPI_T_BIND_MPI_COMM == bind ? (void *) &world : NULL;
-        if (MPI_SUCCESS != MPI_T_pvar_handle_alloc(session, i, object, &handle, &count)) {
-            continue;
-        }
-        if (!continuous) {
-            MPI_T_pvar_start(session, handle);
-        }
-        union {
-            int i;
-            unsigned u;
-            unsigned long ul;
-            unsigned long long ull;
-            MPI_Count c;
-            double d;
-        } value[64];
-        memset(value, 0, sizeof(value));
-        if (count >= 1 && count <= 64 && MPI_SUCCESS == MPI_T_pvar_read(session, handle, value)) {
-            char out[64] = "?";
-            if (MPI_INT == type) {
-                snprintf(out, sizeof(out), "%d", value[0].i);
-            } else if (MPI_UNSIGNED == type) {
-                snprintf(out, sizeof(out), "%u", value[0].u);
-            } else if (MPI_UNSIGNED_LONG == type) {
-                snprintf(out, sizeof(out), "%lu", value[0].ul);
-            } else if (MPI_UNSIGNED_LONG_LONG == type) {
-                snprintf(out, sizeof(out), "%llu", value[0].ull);
-            } else if (MPI_COUNT == type) {
-                snprintf(out, sizeof(out), "%lld", (long long) value[0].c);
-            } else if (MPI_DOUBLE == type) {
-                snprintf(out, sizeof(out), "%.9g", value[0].d);
-            }
-            printf("# rank %d %s %s\n", my_rank, own, out);
-        }
-        MPI_T_pvar_handle_free(session, &handle);
+    for (int i = 0; i < counters.count; ++i) {
+        printf("# rank %d %s %llu\n", my_rank, strstr(counters.name[i], "smartint_"), read_counter(i));
     }
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    end_counters();
 }
 
 int main(int argc, char **argv)
 {
     begin(&argc, &argv, 2);
+    begin_counters();
     size_t n = argc > 1 ? strtoul(argv[1], NULL, 0) : (size_t) 4 << 20;
     int ms = argc > 2 ? atoi(argv[2]) : 50;
     const char *mode = argc > 3 ? argv[3] : "recv";
@@ -192,7 +137,7 @@ int main(int argc, char **argv)
         }
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
-    print_pvars();
+    show_counters();
     fflush(stdout);
     guarded_free(buf, n);
     return finish();

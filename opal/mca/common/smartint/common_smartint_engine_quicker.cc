@@ -57,6 +57,7 @@ void engine::was_received(recv_op *op) {
 void engine::end_burst() {
     if (0 != burst_.bytes && !burst_.spoiled) {
         ways_.took(burst_.size, burst_.way, burst_.receives > 1, burst_.bytes, now_ns() - burst_.since);
+        stats_.add(stat::receives_timed, burst_.receives);
     }
     const std::uint32_t next = burst_.number + 1;
     burst_ = burst{};
