@@ -53,7 +53,7 @@ TEST_F(computing, a_ring_for_what_the_application_finds_first_is_taken_back) {
     n.b.leave();
     EXPECT_TRUE(drain_eventfd(n.b.wake_descriptor()));
     n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-    board.settle(static_cast<std::uint32_t>(name_of(0)), 1);
+    board.settle();
     board.set_progress(layout::rank_outside);
     test_recv again, end;
     test_send next, open; // one is under way: the engine looks at the board

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_board.h"
 
+#include <bit>
+
 namespace smartint {
 namespace {
 
@@ -13,10 +15,11 @@ std::uint64_t pack_source(std::uint32_t source, std::uint32_t seq) {
     return static_cast<std::uint64_t>(source) << 32 | seq;
 }
 
-// A process's messages (bit 31 clear) and its answers (set) never share an entry.
+// The upper bits of a product with the golden ratio: neighbours lie far from each other, and a process's messages,
+// its one-sided ones (bit 30) and its answers (bit 31) always in different entries, as the factor is odd.
 unsigned seen_index(std::uint32_t source) {
-    const std::uint32_t process = source & 0x7fffffffU;
-    return (process * 2654435761U >> 20) % (seen_entries / 2) * 2 + (source >> 31);
+    static_assert(std::has_single_bit(seen_entries) && seen_entries >= 4);
+    return source * 2654435769U >> (33 - std::bit_width(seen_entries));
 }
 
 // 1-based counters that may wrap: later means less than half the range ahead.
@@ -139,7 +142,6 @@ bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
     if (scan_from_ > from) {
         from = scan_from_ <= end ? scan_from_ : end; // a forged counter must not trap us
     }
-    const board_slot self(slot_);
     bool all_dead = true;
     for (std::uint64_t t = from; t < end; ++t) {
         notice_entry &n = slot_->notices[t % notice_entries];
@@ -151,7 +153,7 @@ bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
         const key k{n.key_hi.load(std::memory_order_relaxed),
                     n.key_lo.load(std::memory_order_relaxed)};
         const std::uint64_t ss = n.source_seq.load(std::memory_order_relaxed);
-        if (self.handled(static_cast<std::uint32_t>(ss >> 32), static_cast<std::uint32_t>(ss))) {
+        if (handled(ss)) {
             if (all_dead) {
                 scan_from_ = t + 1;
             }
@@ -197,6 +199,7 @@ bool board_owner::rearm(int index) {
                         {r.mask_hi.load(std::memory_order_relaxed),
                          r.mask_lo.load(std::memory_order_relaxed)}};
     const std::uint64_t before = r.match_seq.load(std::memory_order_relaxed);
+    r.match_seq.store(0, std::memory_order_relaxed); // so that settle() takes no old notice for the next one
     const std::uint64_t state = ++generation_ << 2 | request_armed;
     r.state.store(state, std::memory_order_release);     // B1
     std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
@@ -217,13 +220,13 @@ bool board_owner::is_matched(int index) const {
            (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
 }
 
-bool board_owner::settle(std::uint32_t source, std::uint32_t seq) {
+bool board_owner::settle() {
     bool again = false;
     for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
         const int i = __builtin_ctzll(left);
-        const request_entry &r = slot_->requests[i];
-        if (is_matched(i) &&
-            pack_source(source, seq) == r.match_seq.load(std::memory_order_relaxed)) {
+        // 0: whoever matched it has not said yet by what
+        const std::uint64_t by = slot_->requests[i].match_seq.load(std::memory_order_relaxed);
+        if (is_matched(i) && 0 != by && handled(by)) {
             again = rearm(i) || again;
         }
     }
@@ -245,7 +248,24 @@ std::uint32_t board_owner::match_seq(int index) const {
 }
 
 void board_owner::publish_seen(std::uint32_t source, std::uint32_t seq) {
-    slot_->seen[seen_index(source)].store(pack_source(source, seq), std::memory_order_relaxed);
+    const unsigned i = seen_index(source);
+    const std::uint64_t before = seen_[i];
+    if (0 != before && before >> 32 != source) {
+        displaced_[static_cast<std::uint32_t>(before >> 32)] = static_cast<std::uint32_t>(before);
+    }
+    seen_[i] = pack_source(source, seq);
+    slot_->seen[i].store(seen_[i], std::memory_order_relaxed);
+}
+
+bool board_owner::handled(std::uint64_t source_seq) const {
+    const auto source = static_cast<std::uint32_t>(source_seq >> 32);
+    const auto seq = static_cast<std::uint32_t>(source_seq);
+    const std::uint64_t seen = seen_[seen_index(source)];
+    if (0 != seen && seen >> 32 == source) {
+        return not_after(seq, static_cast<std::uint32_t>(seen));
+    }
+    const auto old = displaced_.find(source);
+    return displaced_.end() != old && not_after(seq, old->second);
 }
 
 bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k,

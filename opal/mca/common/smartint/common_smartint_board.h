@@ -14,6 +14,9 @@
 // So a rank that leaves after B9 saw it inside reads wanted = look.
 #pragma once
 
+#include <array>
+#include <unordered_map>
+
 #include "common_smartint_key.h"
 #include "common_smartint_layout.h"
 
@@ -42,6 +45,7 @@ public:
     bool waiting() const {
         return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire);
     }
+    // As far as strangers can tell: of two sources that share an entry one is forgotten, which costs a wake.
     bool handled(std::uint32_t source, std::uint32_t seq) const;
     // Whoever wakes the rank for a match says so first: a rank that comes by itself meanwhile
     // takes the ring back.
@@ -70,9 +74,9 @@ public:
     bool is_matched(int index) const;
     std::uint32_t match_seq(int index) const;
     bool any_matched() const;
-    // The message a notice announced is here: requests it matched, of others that wait for
-    // the same key, are armed again. After publish_seen; true as for rearm_matched.
-    bool settle(std::uint32_t source, std::uint32_t seq);
+    // Requests whose notice is handled are armed again: another receive got the message, or it was
+    // faster than its notice. After publish_seen, and at every look; true as for rearm_matched.
+    bool settle();
     unsigned armed_count() const { return armed_count_; }
 
     void publish_seen(std::uint32_t source, std::uint32_t seq);
@@ -94,6 +98,7 @@ public:
     }
 
 private:
+    bool handled(std::uint64_t source_seq) const;
     bool rearm(int index);
     bool match_live_notice(layout::request_entry &r, const key_pattern &p, std::uint64_t state,
                            std::uint64_t except);
@@ -105,6 +110,10 @@ private:
     std::uint64_t generation_ = 0; // of all entries together: never repeats
     std::uint64_t scan_from_ = 0;  // no live notice has an older ticket
     unsigned armed_count_ = 0;
+    // What is in slot_->seen, and what had to make room there: the owner forgets nothing. What strangers take
+    // for alive would be matched again and again.
+    std::array<std::uint64_t, layout::seen_entries> seen_{};
+    std::unordered_map<std::uint32_t, std::uint32_t> displaced_; // sequence by source
 };
 
 // The outbound queue to the helper. Any local rank posts; full means dropped (false).

@@ -103,7 +103,7 @@ void engine::note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t 
     if (board_.attached() && name >> 32 == me_.name >> 32) {
         const std::uint32_t source = static_cast<std::uint32_t>(name) | kind;
         board_.publish_seen(source, sequence);
-        matched_hint_ = board_.settle(source, sequence) || matched_hint_;
+        matched_hint_ = board_.settle() || matched_hint_;
     }
 }
 
@@ -318,7 +318,10 @@ __attribute__((noinline)) void engine::leave_slow() {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
     } else {
-        matched_hint_ = matched_hint_ && board_.any_matched();
+        if (matched_hint_) {
+            board_.settle();
+            matched_hint_ = board_.any_matched();
+        }
         matched = matched_hint_;
         board_.set_progress(layout::rank_outside);
         gate_.leave();

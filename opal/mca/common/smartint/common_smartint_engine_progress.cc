@@ -219,7 +219,10 @@ void engine::deliver_completions() {
 engine::thread_view engine::look() {
     thread_view v;
     v.moved = bytes_moved_;
-    v.matched = board_.attached() && board_.any_matched();
+    if (board_.attached()) {
+        matched_hint_ = board_.settle() || matched_hint_;
+        v.matched = board_.any_matched();
+    }
     v.transport = network_.event_fd();
     v.listens = v.transport >= 0 && 0 != outstanding_ && listens();
     thread_copy_ = copy_view{};
