@@ -67,9 +67,18 @@ verdict
 
 # ---- in the middle of the job
 
+ports_of() {      # as address:port
+    local pid
+    for pid in "$@"; do ss -Htlnp | awk -v pid="pid=$pid," 'index($0, pid) { print $4 }'; done | sort -u
+}
+
 begin_phases running 90 0.6 "${S[@]}"
 reached ready
 until_true 30 one_helper || complain "no helper"
+# Open MPI's own are for any address, the transport's for one.
+# shellcheck disable=SC2046
+PORTS=$(ports_of $(pids phases) $(helper_pids) | grep -vE '^(0\.0\.0\.0|\[::\]|\*):')
+[ -z "$PORTS" ] || complain "a job inside one node listens on $PORTS"
 # shellcheck disable=SC2046
 {
     can_see $(pids phases) $(helper_pids)
@@ -112,10 +121,6 @@ fi
 
 # ---- ports
 
-ports_of() {      # as address:port
-    local pid
-    for pid in "$@"; do ss -Htlnp | awk -v pid="pid=$pid," 'index($0, pid) { print $4 }'; done | sort -u
-}
 memory_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
 descriptors() { find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l; }
 

@@ -150,7 +150,7 @@ int osc_smartint_test(ompi_win_t *win, int *flag) noexcept {
     e.progress();
     {
         const inside here;
-        if (e.one_sided().test(m.window)) {
+        if (0 != m.exposures && e.one_sided().test(m.window)) { // another thread may have waited meanwhile
             --m.exposures;
             *flag = 1;
         }

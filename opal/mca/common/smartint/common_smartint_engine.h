@@ -271,6 +271,8 @@ private:
     void deliver_completions();
 
     // board and leaving
+    // Somebody has matched a request of this rank, and nobody has looked since.
+    bool called_for() const { return board_.attached() && board_.wanted(); }
     bool application_waits() const {
         return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed);
     }
@@ -503,6 +505,7 @@ private:
     gate gate_;
     // Rendezvous under way and counted messages in queues; > 0: leave looks at the board.
     std::uint32_t outstanding_ = 0;
+    bool ring_goes_on_ = false; // the last pass was the thread's, and did not come to the ring's end
     std::uint32_t waits_ = 0; // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
 

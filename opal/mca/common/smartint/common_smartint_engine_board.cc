@@ -308,7 +308,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool fresh = false;   // and the thread may not know
     // What a thread that sleeps on the transport's descriptor does not hear of, and all that it may see to.
     const bool unheard = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
-    const bool transfers = unheard || 0 != awaited_ || expects_;
+    const bool more = ring_goes_on_ || (rma_ && rma_->more()); // the thread had not done, and this call has not gone on with it
+    const bool transfers = unheard || 0 != awaited_ || expects_ || more;
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
     // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
     asked_ = asked_ && !sends_.empty();

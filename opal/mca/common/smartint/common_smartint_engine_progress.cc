@@ -64,7 +64,15 @@ unsigned engine::pass(bool by_thread, bool copies) {
         check_matched();
     }
     if (board_.attached()) {
-        events += poll_ring();
+        const std::uint64_t before = bytes_moved_;
+        unsigned n = poll_ring();
+        events += n;
+        // The thread takes what has come, as of the network: it is not rung for what follows a message that it was rung for.
+        while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_look && events < thread_events) {
+            n = poll_ring();
+            events += n;
+        }
+        ring_goes_on_ = by_thread && n >= ring_batch;
     }
     if (network_.is_open() &&
         (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
@@ -239,7 +247,7 @@ engine::thread_view engine::look() {
         }
         v.network = true; // the rest of it is being moved by somebody: look again soon
     }
-    v.more = rma_ && rma_->more();
+    v.more = ring_goes_on_ || (rma_ && rma_->more());
     v.awaited = 0 != awaited_;
     v.due = 1 == awaited_ ? due_ : 0;
     v.expects = expects_;

@@ -79,7 +79,7 @@ int child(void *arg) {
 } // namespace
 
 int helper_client::start(const segment &board, const params &p, unsigned index,
-                         const std::string &program) {
+                         const std::string &program, bool relays) {
     if (0 != access(program.c_str(), X_OK)) {
         return errno;
     }
@@ -90,7 +90,7 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
                                 "--turn-us=" + std::to_string(p.turn_us),
                                 "--cores=" + p.helper_cores,
                                 "--wake=" + p.wake,
-                                "--transport=" + p.transport,
+                                "--transport=" + (relays ? p.transport : "none"),
                                 "--device=" + p.device,
                                 "--board=" + std::string(board.ticket().directory) + "/" +
                                     board.ticket().name};

@@ -24,7 +24,8 @@ public:
     helper_client &operator=(const helper_client &) = delete;
     // Start helper number `index` for the board. The child is a session of its own, holds no
     // descriptor of ours but the board's, and never raises SIGCHLD here. 0 or an errno.
-    int start(const segment &board, const params &p, unsigned index, const std::string &program);
+    // relays: there are other nodes. Else it opens no network.
+    int start(const segment &board, const params &p, unsigned index, const std::string &program, bool relays);
     // The helper's network address, waiting at most `milliseconds` for it; empty: none. Empty at
     // once where the helper has said that it can't start; `late` where the time was over.
     std::vector<std::byte> address(const segment &board, unsigned milliseconds, bool *late);

@@ -50,6 +50,7 @@ struct glue_state {
     modex mine;
     helper_client helpers;
     unsigned restarts = 0; // of helpers, left
+    bool relays = false;   // helpers: there were other nodes when they were started
 };
 
 glue_state &state() {
@@ -225,7 +226,7 @@ void look_after_helpers() {
         }
         --s.restarts;
         const std::string program = helper_program(p);
-        const int error = s.helpers.start(e.board_segment(), p, i, program);
+        const int error = s.helpers.start(e.board_segment(), p, i, program, s.relays);
         if (0 == error) {
             e.counters().add(stat::helper_restarts);
         } else {
@@ -256,13 +257,14 @@ void lead(const params &p, const job_shape &j) {
     }
     const std::string program = helper_program(p);
     const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
+    state().relays = e.net().is_open();
     for (unsigned i = 0; i < count; ++i) {
-        if (int error = state().helpers.start(board, p, i, program); 0 != error) {
+        if (int error = state().helpers.start(board, p, i, program, state().relays); 0 != error) {
             tell(topic::no_helper, program.c_str(), std::strerror(error));
             break;
         }
     }
-    if (e.net().is_open() && count > 0) {
+    if (state().relays && count > 0) {
         bool late = false;
         const auto address = state().helpers.address(board, helper_wait_ms, &late);
         if (address.empty()) {

@@ -102,7 +102,9 @@ public:
 
     // More than `bytes` in it are not read yet, others' and own: a guess.
     bool holds_more_than(std::uint64_t bytes) const {
-        return control_->tail.load(std::memory_order_relaxed) - control_->head.load(std::memory_order_relaxed) > bytes;
+        const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
+        const std::uint64_t tail = control_->tail.load(std::memory_order_relaxed); // later: never the smaller one
+        return tail > head && tail - head > bytes; // but for what a peer forges
     }
 
     void commit(std::byte *payload, std::uint64_t word) {

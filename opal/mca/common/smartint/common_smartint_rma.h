@@ -504,6 +504,7 @@ private:
     bool by_thread_ = false;
     bool in_progress_ = false;
     bool more_ = false;
+    unsigned at_hand_ = 0; // operations that needed no pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     std::vector<std::byte> packed_; // data of a message, gathered
     std::vector<std::byte> fetched_; // what was at the target

@@ -20,11 +20,13 @@ namespace {
 constexpr std::size_t most_pieces = 256;     // of one call; the kernel takes 1024
 constexpr std::uint64_t alone_bytes = 65536; // combined at a time: others wait so long
 constexpr std::uint64_t span_bytes = 262144; // read with the gaps, to be picked apart here
+constexpr std::uint64_t span_piece = 4096;   // if they are no larger: those are worth a piece of their own
 constexpr std::uint64_t small_gap = 1024;    // read in less time than the kernel takes for one more piece
 constexpr std::uint64_t small_piece = 8192;  // below that messages are faster than the kernel's copies, if there are
 constexpr std::uint64_t many_pieces = 32;    // so many
 constexpr std::uint64_t busy_ring = 32768;   // bytes of others that a target has not taken in yet
 constexpr std::uint64_t by_two_from = 4096;  // in any pieces: half of a copy by the kernel goes into finding the pages
+constexpr unsigned served_every = 64;        // operations that need no pass of the engine
 constexpr std::uint64_t slack_from = 262144; // a copy that keeps the network waiting for some 50 us
 constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
 
@@ -90,8 +92,10 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
 bool rma::at_hand(rma_peer *p) {
     const rma_window *w = p->window;
     const bool here = nullptr != p->mapped && nullptr != p->words;
-    if (here && nullptr != p->head) {
-        e_.pass(false, false); // what the queue waits for may be here
+    // What the queue waits for may be here. And a program of nothing but such operations would serve nobody: the
+    // thread, which is never left alone for long enough, would only be rung at every call.
+    if (here && (nullptr != p->head || e_.called_for() || 0 == ++at_hand_ % served_every)) {
+        e_.pass(false, false);
     }
     return here && nullptr == p->head && w->fences_done >= w->fences_begun;
 }
@@ -226,7 +230,8 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
 bool rma::read_span(rma_peer *p, rma_item *i, std::uint64_t most) {
     rma_run run = i->target_at.strip(most);
     const auto stride = static_cast<std::uint64_t>(run.stride);
-    if (run.count < 2 || run.stride < 0 || stride < run.length || stride - run.length > small_gap) {
+    if (run.count < 2 || run.length > span_piece || run.stride < 0 || stride < run.length ||
+        stride - run.length > small_gap) {
         return false;
     }
     run.count = std::min(run.count, std::max<std::uint64_t>(span_bytes / stride, 1));

@@ -199,8 +199,11 @@ void rma::wait(rma_window *w, rma_sync *sync) {
 }
 
 bool rma::test(rma_window *w) {
+    if (1 != w->exposures.size()) {
+        return false;
+    }
     rma_exposure &x = w->exposures.front();
-    if (1 != w->exposures.size() || !x.posted || (0 != x.open && !w->broken)) {
+    if (!x.posted || nullptr != x.sync || (0 != x.open && !w->broken)) {
         return false;
     }
     if (0 != x.open) {
@@ -219,6 +222,11 @@ void rma::complete(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::c
 
 void rma::flush(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::flush, sync)); }
 
-void rma::flush_local(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::local, sync)); }
+// Nothing to be done for what was copied at once, and what is sent is a copy: of a lock that is asked for too.
+void rma::flush_local(rma_peer *p, rma_sync *sync) {
+    if (nullptr != p->head || !p->under_way.empty() || p->gets_done != p->gets_begun) {
+        push(p, make(rma_item::what::local, sync));
+    }
+}
 
 } // namespace smartint

@@ -171,9 +171,11 @@ void rma::forget_queue(rma_peer *p) {
     p->requested = p->overdue = p->left = false;
 }
 
-// The calls are late. The thread has just made a pass: what may go has gone.
+// The calls are late. The thread has just made a pass: what may go has gone. As much as in one of its passes; the rest
+// is for the next ones.
 void rma::take_what_is_left() {
     by_thread_ = true;
+    budget_ = e_.params_.copy_bytes;
     for (const auto &[id, w] : windows_) {
         for (const auto &p : w->peers) {
             if (p && p->left) {
@@ -181,9 +183,13 @@ void rma::take_what_is_left() {
                 --e_.left_queues_;
                 p->overdue = true;
                 go_on(p.get());
+                if (nullptr != p->head && more_) {
+                    activate(p.get());
+                }
             }
         }
     }
+    budget_ = UINT64_MAX;
     by_thread_ = false;
 }
 

@@ -151,16 +151,16 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
             return;
         }
         p->fetched += total;
-    }
-    const alone here(*w->words, pid_);
-    if (kind::fetch == h.kind) {
         rma_reply &r = p->replies.emplace_back();
         r.kind = kind::data;
         r.id = h.id;
         r.at = h.at;
         r.kept.resize(total);
+    }
+    const alone here(*w->words, pid_);
+    if (kind::fetch == h.kind) {
         rma_cursor from(&layout);
-        rma_gather(base, from, r.kept.data(), total);
+        rma_gather(base, from, p->replies.back().kept.data(), total);
     }
     if (operand) {
         rma_cursor at(&layout);
