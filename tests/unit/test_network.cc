@@ -2,7 +2,14 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_network.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -351,6 +358,97 @@ TEST(network_openings, no_descriptor_is_left_open) {
         ASSERT_EQ(0, s.open());
     }
     EXPECT_EQ(before, test::open_descriptors());
+}
+
+// Where the only network open in this process listens.
+sockaddr_in listens_at() {
+    for (int fd = 3; fd < 1024; ++fd) {
+        int listens = 0;
+        socklen_t bytes = sizeof(listens);
+        sockaddr_in at{};
+        socklen_t at_bytes = sizeof(at);
+        if (0 == getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) && 0 != listens &&
+            0 == getsockname(fd, reinterpret_cast<sockaddr *>(&at), &at_bytes) && AF_INET == at.sin_family) {
+            return at;
+        }
+    }
+    ADD_FAILURE() << "nothing listens";
+    return {};
+}
+
+// A peer's host that does not answer: its queue of connections is full, and the kernel drops what asks for more.
+TEST(network_openings, nobody_waits_for_a_host_that_does_not_accept) {
+    const auto gone = std::make_unique<station>();
+    ASSERT_EQ(0, gone->open());
+    const message address = gone->net.address();
+    sockaddr_in at = listens_at();
+    gone->net.close();
+    std::vector<int> crowd;
+    const auto one_more = [&] {
+        crowd.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        return crowd.back();
+    };
+    const int yes = 1;
+    const int deaf = one_more();
+    setsockopt(deaf, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    ASSERT_EQ(0, bind(deaf, reinterpret_cast<sockaddr *>(&at), sizeof(at))) << std::strerror(errno);
+    ASSERT_EQ(0, listen(deaf, 0));
+    for (int i = 0; i < 4; ++i) {
+        (void) connect(one_more(), reinterpret_cast<sockaddr *>(&at), sizeof(at));
+    }
+    {
+        test::child c([&] {
+            station s;
+            ASSERT_EQ(0, s.open());
+            void *to = s.net.connect(address.data(), address.size());
+            ASSERT_NE(nullptr, to); // at all: blocked, it would end after minutes
+            EXPECT_EQ(network::result::again, s.net.send(to, 1, "", 0, nullptr, 0));
+            for (int i = 0; i < 100; ++i) {
+                s.net.progress();
+            }
+            EXPECT_TRUE(s.net.take_lost().empty());
+            s.net.disconnect(to);
+        });
+        EXPECT_EQ(0, c.join());
+    }
+    for (const int fd : crowd) {
+        close(fd);
+    }
+}
+
+// Among a bridge, the loopback and two other devices, of which one has the default route.
+TEST(network_openings, of_any_devices_the_one_is_taken_that_others_reach) {
+    test::child c([] {
+        const char *setup = "pair() { ip link add $1 type veth peer name x$1 && ip link set $1 up && ip link set x$1 up; } && "
+                            "ip link set lo up && ip link add aa0 type bridge && pair port && ip link set port master aa0 && "
+                            "ip link set aa0 up && ip address add 10.1.0.1/16 dev aa0 && "
+                            "pair bb0 && ip address add 10.2.0.1/16 dev bb0 && "
+                            "pair cc0 && ip address add 10.3.0.1/16 dev cc0";
+        if (0 != unshare(CLONE_NEWNET | CLONE_NEWNS) || 0 != mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+            0 != mount("sysfs", "/sys", "sysfs", 0, nullptr) || 0 != system(setup)) {
+            std::puts("# not permitted here, not tried");
+            return;
+        }
+        for (const char *route : {"bb0", "cc0"}) {
+            ASSERT_EQ(0, system((std::string("ip route replace default dev ") + route).c_str()));
+            station s;
+            ASSERT_EQ(0, s.open(0, "tcp", "any"));
+            char text[INET_ADDRSTRLEN] = "";
+            const sockaddr_in at = listens_at();
+            inet_ntop(AF_INET, &at.sin_addr, text, sizeof(text));
+            EXPECT_STREQ("bb0" == std::string(route) ? "10.2.0.1" : "10.3.0.1", text);
+        }
+        ASSERT_EQ(0, system("ip link delete bb0 && ip link delete cc0"));
+        station bridged;
+        ASSERT_EQ(0, bridged.open(0, "tcp", "any"));
+        EXPECT_EQ(htonl(0x0a010001), listens_at().sin_addr.s_addr) << "the bridge, before the loopback";
+        bridged.net.close();
+        ASSERT_EQ(0, system("ip link delete aa0"));
+        station alone;
+        ASSERT_EQ(0, alone.open(0, "tcp", "any"));
+        EXPECT_EQ(htonl(INADDR_LOOPBACK), listens_at().sin_addr.s_addr);
+    });
+    EXPECT_EQ(0, c.join());
 }
 
 TEST(network_processes, two_processes_talk) {

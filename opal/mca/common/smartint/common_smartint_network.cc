@@ -7,8 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "common_smartint_network_impl.h"
@@ -68,6 +70,9 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
         (void) uct_config_modify(config, "TX_SEG_SIZE", bytes.c_str());
         (void) uct_config_modify(config, "RX_SEG_SIZE", bytes.c_str());
     }
+    // tcp: else it waits for the peer's host to accept a connection, a minute and more where that does not answer,
+    // and the caller holds the gate.
+    (void) uct_config_modify(config, "CONN_NB", "y");
     uct_iface_params_t p{};
     p.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
                    UCT_IFACE_PARAM_FIELD_RX_HEADROOM | UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
@@ -146,6 +151,42 @@ bool network::impl::open_bootstrap(const uct_tl_resource_desc_t *list, unsigned 
     return false;
 }
 
+// Devices of the transport that may be used, the best first: fast ones, of those the one with the default route. What the
+// kernel bridges inside this host (containers, guests) nobody may be able to reach, the loopback nobody: they come last.
+std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list, unsigned count, const network_config &cfg) {
+    struct device {
+        bool loopback, bridge;
+        double slowness;
+        unsigned priority, index;
+        auto rank() const { return std::tie(loopback, bridge, slowness, priority, index); }
+    };
+    std::vector<device> found;
+    for (unsigned i = 0; i < count; ++i) {
+        if (transport == list[i].tl_name && ("any" == cfg.device || cfg.device == list[i].dev_name)) {
+            const std::string of_bridge = std::string("/sys/class/net/") + list[i].dev_name + "/bridge";
+            found.push_back({0 == std::strcmp(list[i].dev_name, "lo"), 0 == access(of_bridge.c_str(), F_OK), 0, 0, i});
+        }
+    }
+    const auto unknown = [](const device &d) { return !d.loopback && !d.bridge; };
+    if (std::count_if(found.begin(), found.end(), unknown) > 1) {
+        for (device &d : found) {
+            uct_iface_h opened = nullptr;
+            uct_iface_attr_t of_it{};
+            if (unknown(d) && may_pin(list[d.index]) && open_iface(list[d.index], cfg, &opened, &of_it)) {
+                d.slowness = -(of_it.bandwidth.dedicated + of_it.bandwidth.shared);
+                d.priority = of_it.priority;
+                uct_iface_close(opened);
+            }
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const device &a, const device &b) { return a.rank() < b.rank(); });
+    std::vector<unsigned> order;
+    for (const device &d : found) {
+        order.push_back(d.index);
+    }
+    return order;
+}
+
 bool network::impl::try_md(uct_component_h from, const char *md_name, const network_config &cfg) {
     uct_md_config_t *config = nullptr;
     if (UCS_OK != uct_md_config_read(from, nullptr, nullptr, &config)) {
@@ -161,29 +202,21 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
     unsigned count = 0;
     bool ok = false;
     if (UCS_OK == uct_md_query_tl_resources(md, &list, &count)) {
-        // the loopback only where it is all there is or it was asked for
-        for (int pass = 0; pass < 2 && !ok; ++pass) {
-            for (unsigned i = 0; i < count && !ok; ++i) {
-                if (0 == pass) {
-                    seen += std::string(seen.empty() ? "" : ", ") + list[i].tl_name + "/" +
-                            list[i].dev_name;
-                }
-                const bool named = cfg.device == list[i].dev_name;
-                const bool loopback = 0 == std::strcmp(list[i].dev_name, "lo");
-                if (transport != list[i].tl_name || ("any" != cfg.device && !named) ||
-                    (loopback && !named && 0 == pass) || !may_pin(list[i]) ||
-                    !open_iface(list[i], cfg, &iface, &attr)) {
-                    continue;
-                }
-                by_endpoint = cfg.by_endpoint ||
-                              0 == (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE);
-                ok = !by_endpoint || (0 != (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) &&
-                                      open_bootstrap(list, count, list[i], cfg));
-                if (!ok) {
-                    uct_iface_close(iface);
-                    iface = nullptr;
-                }
+        for (unsigned i = 0; i < count; ++i) {
+            seen += std::string(seen.empty() ? "" : ", ") + list[i].tl_name + "/" + list[i].dev_name;
+        }
+        for (const unsigned i : devices(list, count, cfg)) {
+            if (!may_pin(list[i]) || !open_iface(list[i], cfg, &iface, &attr)) {
+                continue;
             }
+            by_endpoint = cfg.by_endpoint || 0 == (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE);
+            ok = !by_endpoint || (0 != (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) &&
+                                  open_bootstrap(list, count, list[i], cfg));
+            if (ok) {
+                break;
+            }
+            uct_iface_close(iface);
+            iface = nullptr;
         }
         uct_release_tl_resource_list(list);
     }

@@ -82,6 +82,7 @@ struct network::impl {
     bool try_md(uct_component_h component, const char *md_name, const network_config &cfg);
     bool find(const network_config &cfg);
     bool may_pin(const uct_tl_resource_desc_t &r);
+    std::vector<unsigned> devices(const uct_tl_resource_desc_t *list, unsigned count, const network_config &cfg);
     bool open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg, uct_iface_h *out,
                     uct_iface_attr_t *out_attr);
     bool open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count,
