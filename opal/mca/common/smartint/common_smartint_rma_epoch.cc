@@ -224,7 +224,7 @@ void rma::flush(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::flus
 
 // Nothing to be done for what was copied at once, and what is sent is a copy: of a lock that is asked for too.
 void rma::flush_local(rma_peer *p, rma_sync *sync) {
-    if (nullptr != p->head || !p->under_way.empty() || p->gets_done != p->gets_begun) {
+    if (nullptr != p->head || !p->under_way.empty() || 0 != p->transfers || p->gets_done != p->gets_begun) {
         push(p, make(rma_item::what::local, sync));
     }
 }
