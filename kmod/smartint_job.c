@@ -75,7 +75,7 @@ static struct si_job *job_create(kuid_t uid, const struct smartint_registration 
 	j->number = r->job;
 	j->secret[0] = r->secret[0];
 	j->secret[1] = r->secret[1];
-	xa_init(&j->table);
+	xa_init_flags(&j->table, XA_FLAGS_ACCOUNT); /* whoever registers pays for its nodes */
 	list_add_tail(&j->link, &si_jobs);
 	return j;
 }
