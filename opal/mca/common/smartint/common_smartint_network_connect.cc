@@ -20,6 +20,8 @@ namespace smartint {
 namespace {
 
 constexpr std::size_t most_bytes = 512;  // of a bootstrap message
+constexpr std::size_t most_outgoing = 65536; // answers that found no room yet
+constexpr std::size_t most_boot_endpoints = 131072; // made for those who ask
 
 struct address_head { // of what peers exchange; device, iface and, if any, those of the bootstrap
     std::uint8_t version;
@@ -269,16 +271,23 @@ unsigned network::handle_boot() {
             impl::lost(&n, c->ep, UCS_ERR_REJECTED);
         }
     }
-    while (!n.outbox.empty()) {
-        impl::outgoing &o = n.outbox.front();
-        const ssize_t sent = uct_ep_am_bcopy(o.ep, impl::boot_id, copy_out, &o.bytes, 0);
+    // A peer that does not answer takes nothing (ud's first message waits for it): the others' messages go past its.
+    std::vector<uct_ep_h> full;
+    for (std::size_t left = n.outbox.size(); left > 0; --left) {
+        impl::outgoing o = std::move(n.outbox.front());
+        n.outbox.pop_front();
+        ssize_t sent = UCS_ERR_NO_RESOURCE;
+        if (full.end() == std::find(full.begin(), full.end(), o.ep)) {
+            sent = uct_ep_am_bcopy(o.ep, impl::boot_id, copy_out, &o.bytes, 0);
+        }
         if (UCS_ERR_NO_RESOURCE == sent) {
-            break; // again at the next look
+            full.push_back(o.ep);
+            n.outbox.push_back(std::move(o)); // again at the next look; in order among its own
+            continue;
         }
         if (sent < 0) {
             impl::lost(&n, o.ep, static_cast<ucs_status_t>(sent)); // who asked over it gets no answer
         }
-        n.outbox.pop_front();
         ++events;
     }
     return events;
@@ -302,7 +311,9 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
     impl &n = *impl_;
     network_address a;
     uct_ep_h boot = nullptr;
-    if (!parse(address, bytes, &a) || nullptr == (boot = boot_endpoint(address, bytes))) {
+    // Whoever asks makes an endpoint to be answered by and an answer: not without bound.
+    if (!parse(address, bytes, &a) || n.outbox.size() >= most_outgoing ||
+        n.boot_endpoints.size() >= most_boot_endpoints || nullptr == (boot = boot_endpoint(address, bytes))) {
         return; // nobody to be answered
     }
     const auto refuse = [&] {
