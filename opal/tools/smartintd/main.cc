@@ -5,6 +5,7 @@
 // the node's board; ends with the last rank.
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,19 @@
 #include "common_smartint_schedule.h"
 #include "common_smartint_wake.h"
 #include "smartintd_core.h"
+
+namespace {
+
+// It holds some for each rank of the node and each other node: more than the 1024 that are usual may be needed.
+void take_all_descriptors() {
+    rlimit r{};
+    if (0 == getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
     smartint::daemon::options o;
@@ -39,6 +53,7 @@ int main(int argc, char **argv) {
     }
     close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
+    take_all_descriptors();
     smartint::permit_access(); // ranks ring it
     smartint::ask_for_short_turns(o.turn_us);
     smartint::daemon::core helper(o);

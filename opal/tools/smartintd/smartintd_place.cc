@@ -4,7 +4,6 @@
 
 #include <hwloc.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -49,33 +48,45 @@ bool bind(unsigned unit) {
     return 0 == sched_setaffinity(0, sizeof(one), &one);
 }
 
-// Units in the NUMA domains of the given ones.
-std::vector<unsigned> neighbours(const std::vector<unsigned> &units) {
-    std::vector<unsigned> v;
-    hwloc_topology_t topology = nullptr;
-    if (0 != hwloc_topology_init(&topology)) {
-        return v;
+// What hwloc knows of this machine; nothing where it can't say.
+class machine {
+public:
+    machine() {
+        if (0 == hwloc_topology_init(&topology_) && 0 != hwloc_topology_load(topology_)) {
+            hwloc_topology_destroy(topology_);
+            topology_ = nullptr;
+        }
     }
-    if (0 == hwloc_topology_load(topology)) {
-        const int domains = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
-        for (int d = 0; d < domains; ++d) {
-            hwloc_obj_t node = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE,
-                                                     static_cast<unsigned>(d));
+    ~machine() {
+        if (nullptr != topology_) {
+            hwloc_topology_destroy(topology_);
+        }
+    }
+    machine(const machine &) = delete;
+    machine &operator=(const machine &) = delete;
+
+    // Units of the objects of this type that hold one of the given ones.
+    std::vector<unsigned> around(const std::vector<unsigned> &units, hwloc_obj_type_t type) const {
+        std::vector<unsigned> v;
+        const int objects = nullptr == topology_ ? 0 : hwloc_get_nbobjs_by_type(topology_, type);
+        for (int i = 0; i < objects; ++i) {
+            hwloc_obj_t object = hwloc_get_obj_by_type(topology_, type, static_cast<unsigned>(i));
             const bool used = std::any_of(units.begin(), units.end(), [&](unsigned u) {
-                return 0 != hwloc_bitmap_isset(node->cpuset, u);
+                return 0 != hwloc_bitmap_isset(object->cpuset, u);
             });
             if (!used) {
                 continue;
             }
-            for (int u = hwloc_bitmap_first(node->cpuset); u >= 0;
-                 u = hwloc_bitmap_next(node->cpuset, u)) {
+            for (int u = hwloc_bitmap_first(object->cpuset); u >= 0; u = hwloc_bitmap_next(object->cpuset, u)) {
                 v.push_back(static_cast<unsigned>(u));
             }
         }
+        return v;
     }
-    hwloc_topology_destroy(topology);
-    return v;
-}
+
+private:
+    hwloc_topology_t topology_ = nullptr;
+};
 
 } // namespace
 
@@ -105,7 +116,11 @@ int place(const segment &board, const options &o) {
     CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);
     std::vector<unsigned> allowed = units_of(set);
-    std::vector<unsigned> taken = units_of_ranks(board);
+    const machine here;
+    const std::vector<unsigned> ranks = units_of_ranks(board);
+    // The other threads of a rank's core are not idle: who polls there slows that rank.
+    std::vector<unsigned> taken = here.around(ranks, HWLOC_OBJ_CORE);
+    taken.insert(taken.end(), ranks.begin(), ranks.end());
     if (!o.cores.empty()) {
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();
@@ -113,7 +128,7 @@ int place(const segment &board, const options &o) {
         std::erase_if(allowed, [](unsigned u) { return !bind(u); });
         sched_setaffinity(0, sizeof(set), &set);
     }
-    const int unit = choose_unit(allowed, taken, neighbours(units_of_ranks(board)), o.index);
+    const int unit = choose_unit(allowed, taken, here.around(ranks, HWLOC_OBJ_NUMANODE), o.index);
     return unit >= 0 && bind(static_cast<unsigned>(unit)) ? unit : -1;
 }
 
