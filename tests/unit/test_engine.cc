@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness_exchange.h"
@@ -342,7 +343,7 @@ TEST(engine, active_messages_arrive_in_order_and_queued_ones_say_when_they_are_o
     }
     EXPECT_EQ(262144U / 10048, sent);
     for (int i = 0; i < 10; ++i) {
-        n.a.queue_message(n.to_b, wire::am, &h, sizeof(h), data.data(), 1000, [](void *) { ++out; }, nullptr);
+        n.a.queue_message(n.to_b, wire::am, &h, sizeof(h), data.data(), 1000, [](void *, bool ok) { out += ok ? 1 : 100; }, nullptr);
     }
     EXPECT_EQ(engine::am_result::full, n.a.active_message(n.to_b, wire::am, &h, sizeof(h), nullptr, 0))
         << "behind those that wait";
@@ -504,6 +505,84 @@ TEST(engine, a_peer_lost_while_the_application_still_has_to_unpack_ends_its_rece
         return 0 != s.delivered;
     });
     EXPECT_TRUE(s.failed);
+}
+
+TEST(engine, the_call_that_begins_an_operation_ends_that_one_alone) {
+    node_pair n(with("auto"));
+    test_recv first, second;
+    test_send s[2];
+    for (int i = 0; i < 2; ++i) {
+        s[i].aim(n.to_b, 100, static_cast<std::uint64_t>(i), ctx, 0, tag + i);
+        n.send(n.a, s[i]);
+    }
+    n.b.progress(); // both are unexpected
+    first.aim(100, ctx, 0, tag);
+    second.aim(100, ctx, 0, tag + 1);
+    n.b.enter();
+    n.b.receive(&first); // as if somebody else's, and on its way to its owner
+    n.b.receive(&second);
+    n.b.finish_operation(&second);
+    EXPECT_EQ(1U, second.delivered);
+    EXPECT_EQ(0U, first.delivered);
+    n.b.finish_operation(&second);
+    EXPECT_EQ(1U, second.delivered) << "once";
+    n.b.leave();
+    test_recv third;
+    third.aim(100, ctx, 0, tag + 2);
+    n.receive(n.b, third);
+    test_send t;
+    t.aim(n.to_b, 100, 2, ctx, 0, tag + 2);
+    n.send(n.a, t);
+    n.b.progress();
+    n.b.progress();
+    EXPECT_EQ(1U, first.delivered);
+    EXPECT_EQ(1U, third.delivered) << "the list's end is where it was";
+    EXPECT_EQ(1U, second.delivered);
+}
+
+TEST(engine, a_callback_runs_with_the_gate_open_and_no_other_beside_it) {
+    static engine *e;
+    static std::atomic<int> inside, most, others;
+    node_pair n(with("none"), true);
+    e = &n.b;
+    inside = most = others = 0;
+    test_recv r[2];
+    test_send s[2];
+    for (int i = 0; i < 2; ++i) {
+        r[i].aim(100, ctx, 0, tag + i);
+        n.receive(n.b, r[i]);
+        s[i].aim(n.to_b, 100, static_cast<std::uint64_t>(i), ctx, 0, tag + i);
+        n.send(n.a, s[i]);
+    }
+    n.b.hooks().receive_done = [](recv_op *) {
+        const gate::opened meanwhile(e->the_gate());
+        most = std::max(most.load(), ++inside);
+        std::thread([] { // what waits for a lock that the callback holds comes in, and delivers nothing
+            e->enter();
+            ++others;
+            e->leave();
+            e->progress();
+        }).join();
+        --inside;
+    };
+    n.b.progress();
+    EXPECT_EQ(2, others.load());
+    EXPECT_EQ(1, most.load());
+}
+
+TEST(engine, who_waits_in_the_queue_of_a_lost_peer_is_told_so) {
+    node_pair n(with("auto"));
+    static unsigned sent, lost;
+    sent = lost = 0;
+    wire::am_header h{name_of(0), 3, 0};
+    n.a.enter();
+    n.a.queue_message(n.to_b, wire::am, &h, sizeof(h), nullptr, 0,
+                      [](void *, bool ok) { ++(ok ? sent : lost); }, nullptr);
+    engine_access::lose(n.a, n.to_b);
+    n.a.leave();
+    n.a.progress();
+    EXPECT_EQ(0U, sent);
+    EXPECT_EQ(1U, lost);
 }
 
 } // namespace

@@ -56,6 +56,63 @@ TEST(gate, a_claim_fails_while_the_application_is_inside_and_succeeds_outside) {
     }
 }
 
+TEST(gate, opened_for_a_call_it_lets_other_threads_in_but_not_the_interrupt_thread) {
+    gate g;
+    g.set_mode(gate::mode::locked);
+    std::atomic<int> step{0};
+    bool entered = false, claimed = true;
+    std::thread other([&] {
+        while (1 != step.load()) {
+            std::this_thread::yield();
+        }
+        entered = g.try_enter();
+        if (entered) {
+            g.leave();
+        }
+        claimed = g.claim();
+        step = 2;
+    });
+    g.enter();
+    g.enter();
+    {
+        const gate::opened meanwhile(g);
+        step = 1;
+        while (2 != step.load()) {
+            std::this_thread::yield();
+        }
+    }
+    other.join();
+    EXPECT_TRUE(entered);
+    EXPECT_FALSE(claimed);
+    bool late = true;
+    std::thread([&] { late = g.try_enter(); }).join();
+    EXPECT_FALSE(late) << "it is ours again";
+    EXPECT_TRUE(g.nested()) << "as deep as before";
+    g.leave();
+    g.leave();
+    std::thread([&] {
+        claimed = g.claim();
+        if (claimed) {
+            g.release();
+        }
+    }).join();
+    EXPECT_TRUE(claimed);
+}
+
+TEST(gate, opened_where_there_is_one_thread_it_stays_as_it_is) {
+    for (const auto mode : two_sided) {
+        gate g;
+        g.set_mode(mode);
+        g.enter();
+        {
+            const gate::opened meanwhile(g);
+            EXPECT_FALSE(g.claim());
+            EXPECT_EQ(1U, g.depth());
+        }
+        g.leave();
+    }
+}
+
 TEST(gate, entering_again_from_inside_is_free_and_the_last_leave_opens_it) {
     for (const auto mode : two_sided) {
         gate g;

@@ -51,7 +51,7 @@ int begin_receive(receive_request *r) {
     engine &e = engine::instance();
     e.enter();
     e.receive(&r->op);
-    e.finish_operations();
+    e.finish_operation(&r->op);
     e.leave();
     return OMPI_SUCCESS;
 }
@@ -111,7 +111,7 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     engine &e = engine::instance();
     e.enter();
     e.receive_matched(&r->op, u);
-    e.finish_operations();
+    e.finish_operation(&r->op);
     e.leave();
     return OMPI_SUCCESS;
 }

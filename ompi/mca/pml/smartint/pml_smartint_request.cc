@@ -31,10 +31,9 @@ inline void comes_to_us([[maybe_unused]] void *item) {
 #endif
 }
 
-// Once complete the request is the application's: nothing of it is touched after that. How a thread that waits gets to
-// know is between the call's two halves; one of them lies in Open MPI, which the sanitizer did not build.
-inline void complete(ompi_request_t *r) {
-    leaves_us(r);
+// How a thread that waits gets to know is between the call's two halves; one of them lies in Open MPI, which the sanitizer
+// did not build.
+inline void signal_complete(ompi_request_t *r) {
 #ifdef __SANITIZE_THREAD__
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
@@ -44,6 +43,19 @@ inline void complete(ompi_request_t *r) {
     AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
     AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #endif
+}
+
+// Once complete the request is the application's: nothing of it is touched after that. Who is called back may take a lock
+// that another thread holds while it sends, as coll/adapt does. Only the callback frees such a request; free_request() of
+// any other comes under the gate.
+inline void complete(ompi_request_t *r) {
+    leaves_us(r);
+    if (__builtin_expect(nullptr != r->req_complete_cb, 0)) {
+        const gate::opened meanwhile(engine::instance().the_gate());
+        signal_complete(r);
+    } else {
+        signal_complete(r);
+    }
 }
 
 template <class R, class O> R *request_of(O *op) {

@@ -92,7 +92,7 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     engine &e = engine::instance();
     e.enter();
     e.send(&r->op);
-    e.finish_operations();
+    e.finish_operation(&r->op);
     e.leave();
     return OMPI_SUCCESS;
 }
@@ -125,7 +125,7 @@ int begin_send(send_request *r) {
     engine &e = engine::instance();
     e.enter();
     e.send(&r->op);
-    e.finish_operations();
+    e.finish_operation(&r->op);
     e.leave();
     return OMPI_SUCCESS;
 }
@@ -150,7 +150,10 @@ int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *data
     if (nullptr == ep) {
         return OMPI_ERR_UNREACH;
     }
-    if (plain(mode) && try_inline(ep, buf, count, datatype, tag, comm)) {
+    // Collectives (tags below 0) may have themselves called back, and write into the request for that: not for several
+    // threads into the one that all share.
+    const bool shares = tag >= 0 || !engine::instance().identity().threads;
+    if (plain(mode) && shares && try_inline(ep, buf, count, datatype, tag, comm)) {
         *request = &ompi_request_empty;
         return OMPI_SUCCESS;
     }

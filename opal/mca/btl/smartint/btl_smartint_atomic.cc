@@ -189,6 +189,7 @@ void finish_atomic(const std::byte *data, std::uint32_t bytes) {
         }
     }
     if (nullptr != p->done) {
+        const gate::opened meanwhile(engine::instance().the_gate());
         p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, OPAL_SUCCESS);
     }
     delete p;

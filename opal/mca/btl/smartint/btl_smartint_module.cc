@@ -84,8 +84,7 @@ void fill_modules() {
     n.super.btl_exclusivity = ours ? MCA_BTL_EXCLUSIVITY_HIGH + 512 : MCA_BTL_EXCLUSIVITY_LOW + 512;
     n.super.btl_latency = 100;
     n.super.btl_bandwidth = 100;
-    n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
-                        MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+    n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE; // a target may not have met its origin: no atomics
     const auto message = engine::instance().net().is_open()
                              ? engine::instance().net().caps().max_message
                              : 8192U;

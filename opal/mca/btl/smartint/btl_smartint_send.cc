@@ -50,11 +50,12 @@ fragment *obtain(module *m, mca_btl_base_endpoint_t *peer, std::size_t room,
 }
 
 // Completion of a queued message: runs in the application thread.
-void sent_later(void *arg) {
+void sent_later(void *arg, bool ok) {
     auto *f = static_cast<fragment *>(arg);
     const bool owned = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
     if (nullptr != f->super.des_cbfunc) {
-        f->super.des_cbfunc(&f->owner->super, f->peer, &f->super, OPAL_SUCCESS);
+        const gate::opened meanwhile(engine::instance().the_gate());
+        f->super.des_cbfunc(&f->owner->super, f->peer, &f->super, ok ? OPAL_SUCCESS : OPAL_ERR_UNREACH);
     }
     if (owned) {
         free_descriptor(&f->owner->super, &f->super);
@@ -164,10 +165,10 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
             e.queue_message(
                 peer_of(peer), wire::am, &f->head, sizeof(f->head), copy,
                 static_cast<std::uint32_t>(first + second),
-                [](void *arg) {
+                [](void *arg, bool ok) {
                     auto *done = static_cast<later *>(arg);
                     std::free(done->copy);
-                    sent_later(done->f);
+                    sent_later(done->f, ok);
                     delete done;
                 },
                 l);
@@ -268,6 +269,8 @@ void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::
     d.des_segments = &segment;
     d.des_segment_count = 1;
     const bool shared = nullptr != from && route::shared == from->way;
+    // ob1 adds a process that it has not met under a lock which another thread may hold in our add_procs.
+    const gate::opened meanwhile(engine::instance().the_gate());
     trigger.cbfunc(shared ? &the_component_state.shared.super : &the_component_state.network.super,
                    static_cast<mca_btl_base_tag_t>(head.tag), &d, trigger.cbdata);
 }

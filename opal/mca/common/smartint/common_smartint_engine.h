@@ -9,12 +9,15 @@
 //
 // Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
 // rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
-// engine_board.cc arming and leaving, engine_rdma.cc reads and writes by the network.
+// engine_board.cc arming and leaving, engine_listen.cc the thread at the transport's descriptor,
+// engine_crowded.cc whether cores are idle, engine_quicker.cc which way is the quicker,
+// engine_rdma.cc reads and writes by the network.
 // One-sided communication is in class rma.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <thread>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -52,7 +55,7 @@ struct pending_message {
     const std::byte *payload = nullptr; // must live until sent, or `owned` holds it
     std::unique_ptr<std::byte[]> owned;
     send_op *op = nullptr; // told when the message is out
-    void (*sent)(void *arg) = nullptr; // application thread only
+    void (*sent)(void *arg, bool ok) = nullptr; // application thread only; not ok: lost with its peer
     void *arg = nullptr;
 };
 
@@ -90,7 +93,8 @@ struct endpoint {
 };
 
 // Calls out of the engine, made by the application thread only. active_message is called in the
-// middle of a pass: what it calls may come back into progress(), which then does nothing.
+// middle of a pass: what it calls may come back into progress(), which then does nothing. Where a hook calls code that may
+// wait for a lock, it opens the gate meanwhile (gate::opened); the engine is as whole there as for one that comes back.
 struct engine_hooks {
     void (*receive_done)(recv_op *) = nullptr;
     void (*send_done)(send_op *) = nullptr;
@@ -197,10 +201,11 @@ public:
     enum class am_result { sent, full, broken };
     am_result active_message(endpoint *ep, std::uint8_t type, const void *header,
                              std::uint32_t header_bytes, const void *data, std::uint32_t bytes);
-    // In order behind what waits already; sent(arg) once out. data must live until then.
+    // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. data must live until
+    // then.
     void queue_message(endpoint *ep, std::uint8_t type, const void *header,
                        std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
-                       void (*sent)(void *), void *arg);
+                       void (*sent)(void *, bool), void *arg);
     // Direct copy between this process and a local peer's memory, all of it, now.
     // 0 or an errno.
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
@@ -215,6 +220,19 @@ public:
     void finish_operations() { // application thread: deliver completions
         if (nullptr != done_receives_ || nullptr != done_sends_ || rma_ || !sent_calls_.empty()) {
             deliver_completions();
+        }
+    }
+
+    // In a call that begins an operation: that one alone, if it is over already. What others wait for may run a callback, of
+    // a collective for one, and the caller may hold a lock that this takes: it is for progress().
+    void finish_operation(recv_op *op) {
+        if (op_state::done == op->state && take_done(op, &done_receives_, &done_receives_tail_)) {
+            hooks_.receive_done(op);
+        }
+    }
+    void finish_operation(send_op *op) {
+        if (op_state::done == op->state && take_done(op, &done_sends_, &done_sends_tail_)) {
+            hooks_.send_done(op);
         }
     }
 
@@ -269,6 +287,18 @@ private:
     }
 
     void deliver_completions();
+    template <class O> static bool take_done(O *op, O **list, O ***tail) { // it is the last one, mostly the first too
+        for (; nullptr != *list; list = &(*list)->done_link) {
+            if (op == *list) {
+                *list = op->done_link;
+                if (nullptr == *list) {
+                    *tail = list;
+                }
+                return true;
+            }
+        }
+        return false;
+    }
 
     // board and leaving
     // Somebody has matched a request of this rank, and nobody has looked since.
@@ -505,6 +535,7 @@ private:
     gate gate_;
     // Rendezvous under way and counted messages in queues; > 0: leave looks at the board.
     std::uint32_t outstanding_ = 0;
+    std::thread::id delivers_; // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
     bool ring_goes_on_ = false; // the last pass was the thread's, and did not come to the ring's end
     std::uint32_t waits_ = 0; // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
@@ -602,7 +633,12 @@ private:
     recv_op *done_receives_ = nullptr, **done_receives_tail_ = &done_receives_;
     send_op *done_sends_ = nullptr, **done_sends_tail_ = &done_sends_;
     std::deque<deferred> deferred_;
-    std::vector<std::pair<void (*)(void *), void *>> sent_calls_;
+    struct sent_call {
+        void (*call)(void *arg, bool ok);
+        void *arg;
+        bool ok;
+    };
+    std::vector<sent_call> sent_calls_;
     std::vector<std::byte> scratch_;
     std::uint64_t random_ = 0;
 

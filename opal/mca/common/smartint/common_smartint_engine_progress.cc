@@ -3,6 +3,8 @@
 //
 // One pass of the engine, for whoever holds the gate, and what only the application does.
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
@@ -194,8 +196,16 @@ void engine::take_message(const std::byte *message, std::uint32_t bytes) {
     dispatch(nullptr, ring_word::type(word), message + sizeof(word), ring_word::bytes(word));
 }
 
-// Completions to the components. Each may start new operations or come back into progress().
+// Completions to the components. Each may start new operations or come back into progress(). One may open the gate: one
+// thread at a time delivers all the same, as those who are called back count on. It finds what others add.
 void engine::deliver_completions() {
+    std::thread::id before;
+    if (me_.threads) {
+        if (std::thread::id() != delivers_ && std::this_thread::get_id() != delivers_) {
+            return;
+        }
+        before = std::exchange(delivers_, std::this_thread::get_id());
+    }
     while (nullptr != done_receives_) {
         recv_op *op = done_receives_;
         done_receives_ = op->done_link;
@@ -218,10 +228,11 @@ void engine::deliver_completions() {
     while (!sent_calls_.empty()) {
         auto calls = std::move(sent_calls_);
         sent_calls_.clear();
-        for (auto &[call, arg] : calls) {
-            call(arg);
+        for (const sent_call &c : calls) {
+            c.call(c.arg, c.ok);
         }
     }
+    delivers_ = before;
 }
 
 engine::thread_view engine::look() {

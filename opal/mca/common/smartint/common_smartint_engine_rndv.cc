@@ -523,7 +523,7 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
         }
         failed += m->early ? 1 : 0; // whose sender was told that all is well
         if (nullptr != m->sent) {
-            sent_calls_.emplace_back(m->sent, m->arg);
+            sent_calls_.push_back({m->sent, m->arg, false});
         }
         delete m;
     }

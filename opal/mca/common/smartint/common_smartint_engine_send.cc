@@ -168,7 +168,7 @@ bool engine::flush_pending() {
             dequeue(ep);
             any = true;
             if (nullptr != m->sent) {
-                sent_calls_.emplace_back(m->sent, m->arg);
+                sent_calls_.push_back({m->sent, m->arg, true});
             }
             after_sent(m->type, m->op);
             delete m;
@@ -362,7 +362,7 @@ engine::am_result engine::active_message(endpoint *ep, std::uint8_t type, const 
 
 void engine::queue_message(endpoint *ep, std::uint8_t type, const void *header,
                            std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
-                           void (*sent)(void *), void *arg) {
+                           void (*sent)(void *, bool), void *arg) {
     auto *m = new pending_message;
     m->type = type;
     m->header_bytes = header_bytes;

@@ -68,7 +68,14 @@ __attribute__((noinline)) void gate::wait_for_thread() {
 
 bool gate::claim() {
     if (mode::locked == mode_) {
-        return mutex_.try_lock();
+        if (!mutex_.try_lock()) {
+            return false;
+        }
+        if (0 != lent_) { // somebody is inside, and will go on there
+            mutex_.unlock();
+            return false;
+        }
+        return true;
     }
     if (0 != inside_.load(std::memory_order_relaxed)) {
         return false; // spare the fence: it is in
@@ -108,6 +115,25 @@ bool gate::try_enter_locked() {
 void gate::leave_locked() {
     --locked_depth;
     mutex_.unlock();
+}
+
+std::uint32_t gate::lend() {
+    const std::uint32_t depth = locked_depth;
+    if (mode::locked != mode_ || 0 == depth) {
+        return 0;
+    }
+    ++lent_;
+    while (0 != locked_depth) {
+        leave_locked();
+    }
+    return depth;
+}
+
+void gate::take_back(std::uint32_t depth) {
+    for (std::uint32_t i = 0; i < depth; ++i) {
+        enter_locked();
+    }
+    lent_ -= 0 != depth ? 1 : 0;
 }
 
 bool gate::nested_locked() const { return locked_depth > 1; }

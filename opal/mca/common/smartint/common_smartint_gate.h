@@ -81,6 +81,20 @@ public:
     bool claim();
     void release();
 
+    // Locked mode: around a call into code of others, which may take a lock that another thread holds while it enters. The
+    // gate is open meanwhile, however deep this thread is in it; the interrupt thread stays out. Elsewhere nothing.
+    class opened {
+    public:
+        explicit opened(gate &g) : gate_(g), depth_(g.lend()) {}
+        ~opened() { gate_.take_back(depth_); }
+        opened(const opened &) = delete;
+        opened &operator=(const opened &) = delete;
+
+    private:
+        gate &gate_;
+        std::uint32_t depth_;
+    };
+
     // For the interrupt thread's own decision to sleep: a hint.
     bool application_inside() const { return 0 != inside_.load(std::memory_order_relaxed); }
 
@@ -96,6 +110,8 @@ private:
     }
     void heavy_fence() const;
     void wait_for_thread();
+    std::uint32_t lend(); // how deep it was, for take_back
+    void take_back(std::uint32_t depth);
     void enter_locked();
     bool try_enter_locked();
     void leave_locked();
@@ -109,6 +125,7 @@ private:
     // line of the interrupt thread: 0 free, 1 claimed, 2 claimed and the application sleeps
     alignas(64) std::atomic<std::uint32_t> claim_{0};
     std::recursive_mutex mutex_;
+    std::uint32_t lent_ = 0; // to how many; under the mutex
 };
 
 } // namespace smartint
