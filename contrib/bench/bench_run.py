@@ -13,7 +13,10 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 CLUSTER = os.path.join(HERE, "..", "..", "tests", "cluster", "nscluster")
 RUN_PREFIX = "/run/nscluster-bench."
-CORES = os.cpu_count() or 1
+CPUS = sorted(os.sched_getaffinity(0))  # a container or taskset may leave us some only, and not the first ones
+CORES = len(CPUS)
+# puts a rank on the core at its place in the list
+PINNED = 'i=${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}; cores=$0; exec taskset -c $(echo $cores | cut -d, -f$((i + 1))) "$@"'
 
 
 class System:
@@ -48,6 +51,11 @@ SYSTEMS = [
            [("pml", "smartint"), ("smartint_progress", "interrupt")], peer=False),
     System("helper", "smartint helper", [("pml", "smartint"), ("smartint_progress", "helper")], peer=False),
 ]
+
+
+def permitted(places):
+    """A list of cores, given as places among those that we may use."""
+    return ",".join(str(CPUS[int(p) % CORES]) for p in places.split(","))
 
 
 class Setting:
@@ -179,11 +187,16 @@ class Runner:
             if ranks > 2:
                 words += ["--ppn", str(ranks // 2)]
             return [*words, *system.mca, *more]
+        # launchers count cores from the machine's first one, whichever of them are ours
+        narrowed = CORES < (os.cpu_count() or 1)
+        pinned = ["sh", "-c", PINNED, ",".join(str(c) for c in CPUS)] if narrowed and ranks <= CORES else []
         if system.mpi == "mpich":
-            return [*timeout, "mpiexec.hydra", "-bind-to", "core", "-np", str(ranks)]
+            return [*timeout, "mpiexec.hydra", "-bind-to", "none" if narrowed else "core", "-np", str(ranks), *pinned]
         words = [*timeout, self.options.mpirun, "-np", str(ranks), *system.mca, *more]
         if os.geteuid() == 0:
             words.append("--allow-run-as-root")
+        if pinned:
+            return [*words, "--bind-to", "none", *pinned]
         if ranks <= CORES:
             return [*words, "--map-by", "core", "--bind-to", "core"]
         return [*words, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
