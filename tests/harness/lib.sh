@@ -20,8 +20,9 @@
 #   SMARTINT_SETTLE    seconds granted for things to vanish (default 20), times SMARTINT_TIME_SCALE
 #
 # Other people's jobs may run on the same machine. A process is ours when its environment holds our
-# SMARTINT_TEST_ID; a process that carries another id is someone else's. A new name in shared memory
-# that a live process of someone else has mapped is not ours either.
+# SMARTINT_TEST_ID; a process that carries another id is someone else's, and so is one of another user, whose
+# environment cannot be read. A new name in shared memory that a live process of someone else has mapped, or that
+# another user owns, is not ours either.
 
 LIB_SHM_NAMES='smartint|vader|psm'
 LIB_TMP_NAMES='ompi\.|openmpi-sessions|smartint|pmix|prte'
@@ -96,6 +97,9 @@ lib_test_id() {   # lib_test_id PID: the SMARTINT_TEST_ID in its environment
     { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null | sed -n 's/^SMARTINT_TEST_ID=//p' | head -n 1
 }
 
+# /proc/PID itself may belong to root though the process is ours: one that may not be dumped
+lib_our_user() { [ "$(awk '/^Uid:/ { print $2 }' "/proc/$1/status" 2>/dev/null)" = "$UID" ]; }
+
 # lib_processes NAME...: `pid name` of live processes of these names (comm, 15 characters) that are not
 # zombies and not someone else's.
 lib_processes() {
@@ -111,7 +115,7 @@ lib_processes() {
         for name in "$@"; do
             [ "$comm" = "${name:0:15}" ] || continue
             id=$(lib_test_id "$pid")
-            if [ -z "$id" ] || [ "$id" = "$SMARTINT_TEST_ID" ]; then
+            if [ "$id" = "$SMARTINT_TEST_ID" ] || { [ -z "$id" ] && lib_our_user "$pid"; }; then
                 printf '%s %s\n' "$pid" "$comm"
             fi
         done
@@ -151,9 +155,10 @@ lib_left() {
     new=$(lib_new "$LIB_PROCESSES_BEFORE" "$(lib_processes smartintd "$@")")
     [ -z "$new" ] || printf '%s\n' "$new" | sed 's/^/process /'
     for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
-        [ -e "$path" ] && ! lib_used_by_others "$path" && printf 'shared memory %s\n' "$path"
+        [ -O "$path" ] && ! lib_used_by_others "$path" && printf 'shared memory %s\n' "$path"
     done
     for path in $(lib_new "$LIB_TMP_BEFORE" "$(lib_tmp)"); do
+        [ -O "$path" ] || continue
         # An empty session directory above the job's own is stock Open MPI's habit.
         [ -n "$(find "$path" -not -type d -print -quit 2>/dev/null)" ] && printf 'session files %s\n' "$path"
     done
