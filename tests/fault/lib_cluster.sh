@@ -27,6 +27,7 @@ cluster_nodes() { local i n; n=$(cat "$NSC_RUN/nodes"); for ((i = 0; i < n; i++)
 process_in() {
     local want pid
     want=$(cat "$NSC_RUN/$1/pidns")
+    [ -n "$want" ] || return 0      # an ended process has an empty link
     for pid in /proc/[0-9]*; do
         [ "$(readlink "$pid/ns/pid" 2>/dev/null)" = "$want" ] && { echo "${pid#/proc/}"; return; }
     done
