@@ -253,6 +253,25 @@ class Runner:
         self.leave()
 
 
+MARKER = ".smartint-runs"
+
+
+def make_directory(path):
+    """With a mark that it is ours to remove, unless it is there already and somebody's."""
+    os.makedirs(path, exist_ok=True)
+    if not os.listdir(path):
+        with open(os.path.join(path, MARKER), "w"):
+            pass
+
+
+def check_ours(*paths):
+    """Ends the program rather than have it remove directories that it did not make: --out may name any place."""
+    for path in paths:
+        if os.path.isdir(path) and os.listdir(path) and not os.path.exists(os.path.join(path, MARKER)):
+            sys.exit(f"{os.path.basename(sys.argv[0])}: {path} is not of an earlier run (it has no file {MARKER}): "
+                     "remove it yourself, or name another place with --out.")
+
+
 def remove_stale_clusters():
     """Clusters of earlier runs of ours that were killed outright."""
     directory, prefix = os.path.split(RUN_PREFIX)
