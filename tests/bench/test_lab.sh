@@ -126,7 +126,8 @@ EOF
         cat "$out/changed/errors"
         return
     fi
-    timeout -k 5 60 mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none --mca pml ob1 -np "$ranks" \
+    # shellcheck disable=SC2086
+    timeout -k 5 60 ${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none} --mca pml ob1 -np "$ranks" \
         "$out/changed/program" "$@" --loops-per-us 300 >"$out/changed/said" 2>&1
     if grep -q 'were wrong' "$out/changed/said"; then
         pass "bench/lab-notices-$name"
