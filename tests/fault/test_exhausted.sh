@@ -22,18 +22,7 @@ no_more_descriptors() {
     done
 }
 
-# Right data with at most one message of ours, or an end with one.
-right_or_explained() {
-    local ours
-    ours=$(messages | grep -ci smartint)
-    ! grep -q '^FAILED' "$LOG" || complain "$(grep -m 1 '^FAILED' "$LOG")"
-    [ "$ours" -le 1 ] || complain "$ours messages of smartint's: $(messages | tr '\n' ';')"
-    if [ "$RC" -eq 0 ]; then
-        expect_ok
-    elif [ "$ours" -eq 0 ]; then
-        grep -qE 'Too many open files|files? descriptor|maximal number of files' "$LOG" || complain "exit code $RC, and nobody says why"
-    fi
-}
+NO_DESCRIPTORS='Too many open files|files? descriptor|maximal number of files'
 
 # ---- descriptors are used up while the job runs: of the ranks, of the helper, and where connections are to be made
 
@@ -58,7 +47,7 @@ if command -v prlimit >/dev/null; then
             # assertion of its own, in tcp_ep.c.
             CRASH_ASKED_FOR=$([ $way = auto ] || echo yes) end_job
             [ -z "$CRASH" ] || grep -q 'tcp_ep\.c:[0-9]* *Assertion' "$LOG" || complain "crash: $CRASH"
-            right_or_explained
+            right_or_explained "$NO_DESCRIPTORS"
             [ $who != helper ] || expect_ok
             [ $way != auto ] || expect_ok
             verdict
