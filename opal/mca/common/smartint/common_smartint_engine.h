@@ -223,15 +223,20 @@ public:
         }
     }
 
-    // In a call that begins an operation: that one alone, if it is over already. What others wait for may run a callback, of
-    // a collective for one, and the caller may hold a lock that this takes: it is for progress().
+    // In a call that begins an operation: that one, if it is over already and no other's turn is before it. What others wait
+    // for may run a callback, of a collective for one, and the caller may hold a lock that this takes, or be in a callback
+    // itself, which coll/adapt does not bear in all of them: it is for progress().
     void finish_operation(recv_op *op) {
-        if (op_state::done == op->state && take_done(op, &done_receives_, &done_receives_tail_)) {
+        if (op == done_receives_ && nullptr == op->done_link) {
+            done_receives_ = nullptr;
+            done_receives_tail_ = &done_receives_;
             hooks_.receive_done(op);
         }
     }
     void finish_operation(send_op *op) {
-        if (op_state::done == op->state && take_done(op, &done_sends_, &done_sends_tail_)) {
+        if (op == done_sends_ && nullptr == op->done_link) {
+            done_sends_ = nullptr;
+            done_sends_tail_ = &done_sends_;
             hooks_.send_done(op);
         }
     }
@@ -287,18 +292,6 @@ private:
     }
 
     void deliver_completions();
-    template <class O> static bool take_done(O *op, O **list, O ***tail) { // it is the last one, mostly the first too
-        for (; nullptr != *list; list = &(*list)->done_link) {
-            if (op == *list) {
-                *list = op->done_link;
-                if (nullptr == *list) {
-                    *tail = list;
-                }
-                return true;
-            }
-        }
-        return false;
-    }
 
     // board and leaving
     // Somebody has matched a request of this rank, and nobody has looked since.
