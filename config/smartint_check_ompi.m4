@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 the smartint authors
 
+# _SMARTINT_TRY_MPICC
+# Takes $smartint_try as OMPI_MPICC if it is there: the first that is Open MPI's, for a system that has several MPIs
+# lets the plain name mean any of them. Where none is Open MPI's the first, so that what follows can say so.
+AC_DEFUN([_SMARTINT_TRY_MPICC], [
+    AS_IF([test $smartint_mpicc_found = no && test -n "$smartint_try" && test -x "$smartint_try"], [
+        test -n "$OMPI_MPICC" || OMPI_MPICC="$smartint_try"
+        AS_CASE([`"$smartint_try" --showme:version 2>/dev/null`],
+                [*"Open MPI "*], [OMPI_MPICC="$smartint_try"; smartint_mpicc_found=yes])
+    ])
+])
+
 # SMARTINT_CHECK_OMPI
 # Finds the Open MPI that the components are built for, and refuses one they cannot be built for.
 #   OMPI_CPPFLAGS   its development headers, as system headers
@@ -11,29 +22,34 @@
 AC_DEFUN([SMARTINT_CHECK_OMPI], [
     AC_ARG_WITH([openmpi],
                 [AS_HELP_STRING([--with-openmpi=WHERE],
-                                [Open MPI's prefix, or its mpicc @<:@mpicc.openmpi, mpicc in PATH@:>@])])
+                                [Open MPI's prefix, or its mpicc @<:@mpicc in PATH, mpicc.openmpi where that is another MPI's@:>@])])
 
     OMPI_MPICC=
+    smartint_mpicc_found=no
     AS_CASE([$with_openmpi],
         [no], [AC_MSG_ERROR([--without-openmpi makes no sense: the components are Open MPI's; leave it out or name an Open MPI with --with-openmpi=PREFIX])],
         [''|yes], [
-            AC_PATH_PROGS([OMPI_MPICC], [mpicc.openmpi mpicc])
+            AC_MSG_CHECKING([for Open MPI's mpicc in PATH])
+            for smartint_name in mpicc mpicc.openmpi; do
+                smartint_try=`command -v $smartint_name 2>/dev/null`
+                _SMARTINT_TRY_MPICC
+            done
+            AC_MSG_RESULT([${OMPI_MPICC:-no}])
             AS_IF([test -z "$OMPI_MPICC"],
-                  [AC_MSG_ERROR([no mpicc.openmpi and no mpicc in PATH: install Open MPI's development package (Debian: libopenmpi-dev) or name it with --with-openmpi=PREFIX])])
+                  [AC_MSG_ERROR([no mpicc and no mpicc.openmpi in PATH: install Open MPI's development package (Debian: libopenmpi-dev) or name it with --with-openmpi=PREFIX])])
         ],
         [
             AC_MSG_CHECKING([for mpicc in $with_openmpi])
             AS_IF([test -d "$with_openmpi"], [
-                for smartint_try in mpicc.openmpi mpicc; do
-                    AS_IF([test -z "$OMPI_MPICC" && test -x "$with_openmpi/bin/$smartint_try"],
-                          [OMPI_MPICC="$with_openmpi/bin/$smartint_try"])
+                for smartint_name in mpicc mpicc.openmpi; do
+                    smartint_try="$with_openmpi/bin/$smartint_name"
+                    _SMARTINT_TRY_MPICC
                 done
             ], [
                 AS_CASE([$with_openmpi],
                         [*/*], [smartint_try="$with_openmpi"],
                         [smartint_try=`command -v "$with_openmpi" 2>/dev/null`])
-                AS_IF([test -n "$smartint_try" && test -x "$smartint_try"],
-                      [OMPI_MPICC="$smartint_try"])
+                _SMARTINT_TRY_MPICC
             ])
             AC_MSG_RESULT([${OMPI_MPICC:-no}])
             AS_IF([test -z "$OMPI_MPICC"],
@@ -175,8 +191,14 @@ extern "C" {
     smartint_bindir=`AS_DIRNAME(["$OMPI_MPICC"])`
     AS_CASE([$OMPI_MPICC],
             [*.openmpi], [smartint_suffix=".openmpi"], [smartint_suffix=])
+    # The launcher beside the compiler, and of the same name: where mpirun means another MPI's although mpicc does not
+    # (they can be chosen apart), the one that bears Open MPI's name.
     OMPI_MPIRUN="$smartint_bindir/mpirun$smartint_suffix"
-    test -x "$OMPI_MPIRUN" || OMPI_MPIRUN="$smartint_bindir/mpirun"
+    AC_MSG_CHECKING([for Open MPI's mpirun])
+    AS_CASE([`"$OMPI_MPIRUN" --version 2>/dev/null`],
+            [*"Open MPI"*], [],
+            [test ! -x "$smartint_bindir/mpirun.openmpi" || OMPI_MPIRUN="$smartint_bindir/mpirun.openmpi"])
+    AC_MSG_RESULT([$OMPI_MPIRUN])
     OMPI_INFO="$smartint_bindir/ompi_info"
     AS_IF([test ! -x "$OMPI_MPIRUN"],
           [AC_MSG_WARN([$smartint_bindir has no mpirun: the MPI tests will not run; install it (Debian: openmpi-bin)])])

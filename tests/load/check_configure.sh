@@ -76,7 +76,7 @@ refuses()
 
 # ---- wrapper compilers that are none of ours
 
-# wrapper NAME VERSION-LINE: answers --showme:version with the line, or nothing at all
+# wrapper NAME VERSION-LINE [mpicc.openmpi]: answers --showme:version with the line, or nothing at all
 wrapper()
 {
     mkdir -p "$work/$1/bin" || exit 1
@@ -86,12 +86,16 @@ wrapper()
         test -z "$2" || echo "--showme:version) echo '$2'; exit 0 ;;"
         echo '*) echo "unrecognized option" >&2; exit 1 ;;'
         echo 'esac'
-    } >"$work/$1/bin/mpicc"
-    chmod +x "$work/$1/bin/mpicc"
+    } >"$work/$1/bin/${3:-mpicc}"
+    chmod +x "$work/$1/bin/${3:-mpicc}"
 }
 wrapper five "$work/five/bin/mpicc: Open MPI 5.0.1 (Language: C)"
 wrapper forty "$work/forty/bin/mpicc: Open MPI 4.10.0 (Language: C)"
 wrapper other ''
+wrapper both ''
+wrapper both "mpicc.openmpi: Open MPI 5.0.2 (Language: C)" mpicc.openmpi
+wrapper plain "mpicc: Open MPI 5.0.3 (Language: C)"
+wrapper plain "mpicc.openmpi: Open MPI 5.0.4 (Language: C)" mpicc.openmpi
 mkdir "$work/empty" || exit 1
 
 refuses version_5 'Open MPI 5\.0\.1 was found, but smartint supports the 4\.1 branch only.*--with-openmpi=PREFIX' \
@@ -100,6 +104,11 @@ refuses version_4_10 'Open MPI 4\.10\.0 was found, but smartint supports the 4\.
     --with-openmpi="$work/forty/bin/mpicc"
 refuses not_open_mpi ".*/other/bin/mpicc is not Open MPI's compiler wrapper.*--with-openmpi=PREFIX" \
     --with-openmpi="$work/other"
+# of two the plain name, unless it means another MPI's
+refuses of_another_mpi 'Open MPI 5\.0\.2 was found, .*' --with-openmpi="$work/both"
+refuses plain_name 'Open MPI 5\.0\.3 was found, .*' --with-openmpi="$work/plain"
+refuses of_another_mpi_in_path 'Open MPI 5\.0\.2 was found, .*' --with-openmpi=yes PATH="$work/both/bin:$PATH"
+refuses plain_name_in_path 'Open MPI 5\.0\.3 was found, .*' --with-openmpi=yes PATH="$work/plain/bin:$PATH"
 refuses empty_directory '--with-openmpi=.*/empty is neither an Open MPI prefix with bin/mpicc nor an mpicc: give one of the two' \
     --with-openmpi="$work/empty"
 refuses no_directory '--with-openmpi=/nonexistent is neither an Open MPI prefix with bin/mpicc nor an mpicc: .*' \
