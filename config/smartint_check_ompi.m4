@@ -104,22 +104,10 @@ AC_DEFUN([SMARTINT_CHECK_OMPI], [
     AS_IF([test "$SMARTINT_OMPI_MAJOR.$SMARTINT_OMPI_MINOR" != "$SMARTINT_OMPI_BRANCH"],
           [AC_MSG_ERROR([$OMPI_MPICC says Open MPI $smartint_showme but $smartint_devel_dir/opal_config.h says $SMARTINT_OMPI_MAJOR.$SMARTINT_OMPI_MINOR: two installations are mixed; name one of them with --with-openmpi=PREFIX])])
 
-    # C11's _Atomic types are not C++.
+    # They are C; are they C++, too?
     AC_LANG_PUSH([C++])
     smartint_save_CXXFLAGS="$CXXFLAGS"
     CXXFLAGS="$CXXFLAGS $SMARTINT_CXX_STD"
-    AC_MSG_CHECKING([whether Open MPI's headers use C11 atomics])
-    smartint_c11=no
-    AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
-#include <opal_config.h>
-#if defined(OPAL_USE_C11_ATOMICS) && OPAL_USE_C11_ATOMICS
-#error "C11 atomics"
-#endif
-]])], [], [smartint_c11=yes])
-    AC_MSG_RESULT([$smartint_c11])
-    AS_IF([test "$smartint_c11" = yes],
-          [AC_MSG_ERROR([Open MPI $smartint_showme at $smartint_devel_dir was configured with C11 atomics in its headers, which C++ cannot include: use an Open MPI configured with --enable-builtin-atomics])])
-
     AC_MSG_CHECKING([whether $CXX compiles Open MPI's component headers])
     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
 extern "C" {
@@ -132,7 +120,7 @@ extern "C" {
     return sizeof(mca_btl_base_module_t) == 0;
 ]])], [AC_MSG_RESULT([yes])], [
         AC_MSG_RESULT([no])
-        AC_MSG_ERROR([$CXX does not compile opal/mca/btl/btl.h of Open MPI $smartint_showme as C++20 (config.log has the compiler's words): use another compiler or an Open MPI configured with --enable-builtin-atomics])
+        AC_MSG_ERROR([$CXX does not compile opal/mca/btl/btl.h of Open MPI $smartint_showme as C++20 (config.log has the compiler's words): use another compiler])
     ])
     CXXFLAGS="$smartint_save_CXXFLAGS"
     AC_LANG_POP([C++])
