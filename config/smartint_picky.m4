@@ -58,8 +58,6 @@ AC_DEFUN([SMARTINT_PICKY], [
     SMARTINT_COMPONENT_CXXFLAGS=
     AS_IF([test "$enable_ubsan" != yes],
           [_SMARTINT_TRY_FLAG([SMARTINT_COMPONENT_CXXFLAGS], [-fno-rtti])])
-    # Open MPI's inline lists use a 16-byte compare-and-swap where it was built with one.
-    AS_CASE([$host_cpu], [x86_64], [_SMARTINT_TRY_FLAG([SMARTINT_COMPONENT_CXXFLAGS], [-mcx16])])
 
     AC_SUBST([SMARTINT_WARN_CXXFLAGS])
     AC_SUBST([SMARTINT_WARN_CFLAGS])
