@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// The engine's only file that knows Open MPI.
+// Between Open MPI and the engine: parameters and counters, and what begins and ends in a process. Of the engine only
+// the files common_smartint_mca* know Open MPI.
 #include "common_smartint_mca.h"
 
 #include <dlfcn.h>
