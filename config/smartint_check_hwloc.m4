@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 the smartint authors
 
 # SMARTINT_CHECK_HWLOC
-# hwloc 2: the helper and the ranks' interrupt threads are placed by it. Sets HWLOC_CFLAGS, HWLOC_LIBS.
+# hwloc 2: the helper finds its place by it, and Open MPI's headers may ask for its own. Sets HWLOC_CFLAGS, HWLOC_LIBS.
 AC_DEFUN([SMARTINT_CHECK_HWLOC], [
     AC_ARG_WITH([hwloc], [AS_HELP_STRING([--with-hwloc=PREFIX], [where hwloc is installed @<:@pkg-config@:>@])])
     AS_CASE([$with_hwloc],

@@ -6,7 +6,6 @@
 #   - the engine (but for its *_mca files) and the helper include no header of Open MPI or MPI
 #   - they need no symbol of it either
 #   - no component includes another component's header, ours or Open MPI's
-#   - Open MPI's headers are included through ompi_glue.h, which has what C++ needs around them
 
 failed=0
 cd "$top_srcdir" || exit 1
@@ -44,15 +43,15 @@ report "the engine includes nothing of Open MPI" "$(
 report "the helper includes nothing of Open MPI" "$(
     includes $helper | grep "$open_mpi" | grep -v "$ours")"
 report "the engine includes no header of helper or component" "$(
-    includes $engine | grep '\(smartintd\|btl_smartint\|pml_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+    includes $engine | grep '\(smartintd\|btl_smartint\|pml_smartint\|osc_smartint\)[a-z_]*\.\(h\|def\)')"
 report "the helper includes no component's header" "$(
-    includes $helper | grep '\(btl_smartint\|pml_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+    includes $helper | grep '\(btl_smartint\|pml_smartint\|osc_smartint\)[a-z_]*\.\(h\|def\)')"
 report "the btl includes no other component's header" "$(
-    includes $btl | grep '\(smartintd_\|pml_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+    includes $btl | grep '\(smartintd_\|pml_smartint\|osc_smartint\)[a-z_]*\.\(h\|def\)')"
 report "the pml includes no other component's header" "$(
-    includes $pml | grep '\(smartintd_\|btl_smartint\|osc_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+    includes $pml | grep '\(smartintd_\|btl_smartint\|osc_smartint\)[a-z_]*\.\(h\|def\)')"
 report "the osc includes no other component's header" "$(
-    includes $osc | grep '\(smartintd_\|btl_smartint\|pml_smartint\|spml_smartint\)[a-z_]*\.\(h\|def\)')"
+    includes $osc | grep '\(smartintd_\|btl_smartint\|pml_smartint\)[a-z_]*\.\(h\|def\)')"
 report "no component includes a private header of Open MPI's components" "$(
     includes $engine $btl $pml $osc | grep '[<"]\(opal\|ompi\|orte\)/mca/[a-z]*/[a-z0-9_]*/' |
         grep -v -e '/base/' -e '/smartint/' -e 'opal/mca/event/' -e 'opal/mca/hwloc/' -e 'opal/mca/pmix/')"

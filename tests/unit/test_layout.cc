@@ -99,7 +99,7 @@ TEST(layout, zero_is_the_initial_state_of_everything) {
     EXPECT_EQ(0U, static_cast<std::uint64_t>(request_free));
 }
 
-TEST(layout, its_sum_is_that_of_version_1) {
+TEST(layout, its_sum_changes_only_with_its_version) {
     EXPECT_EQ(1215360U, layout_sum);
 }
 

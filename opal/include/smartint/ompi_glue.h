@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// The one way into Open MPI's headers, for glue files only. Holds every difference between
-// branches and the one place where the 4.1 headers are not C++: a macro that passes void*
-// where void** is declared.
+// Comes before any other header of Open MPI, in the components' own headers and in common_smartint_mca.h, which
+// their other files include. Mends the one place where the headers of 4.1 are not C++: a macro that passes void* where
+// void** is declared.
 #pragma once
 
 #include "smartint_config.h"
