@@ -22,4 +22,4 @@ fi
 
 sh config/update_sources.sh
 autoreconf --install --warnings=all "$@"
-echo "autogen.sh: done; next: mkdir build && cd build && ../configure && make"
+echo "autogen.sh: done; next: mkdir -p build && cd build && ../configure && make"
