@@ -15,6 +15,9 @@ stale=0
 # shellcheck disable=SC3045
 LC_ALL=C
 export LC_ALL
+lists=$(mktemp)
+trap 'rm -f "$lists"' EXIT
+trap 'exit 130' INT TERM HUP
 
 # list VARIABLE FILE...: an automake variable, one file a line, sorted.
 list()
@@ -76,8 +79,8 @@ dir=opal/mca/common/smartint
     list mca_sources $(found $dir 'common_smartint_mca*.cc')
     list help_files $(found $dir 'help-*.txt')
     list document_files $(found $dir 'docs/*.md' '*.map')
-} > /tmp/smartint_sources.$$
-replace $dir/Makefile.am < /tmp/smartint_sources.$$
+} > "$lists"
+replace $dir/Makefile.am < "$lists"
 
 dir=opal/tools/smartintd
 {
@@ -85,24 +88,24 @@ dir=opal/tools/smartintd
     list helper_headers $(found $dir '*.h')
     list program_sources $(found $dir 'main.cc')
     list man_pages $(found $dir '*.8')
-} > /tmp/smartint_sources.$$
-replace $dir/Makefile.am < /tmp/smartint_sources.$$
+} > "$lists"
+replace $dir/Makefile.am < "$lists"
 
 for dir in opal/mca/btl/smartint ompi/mca/pml/smartint ompi/mca/osc/smartint; do
     {
         list component_sources $(found $dir '*.cc' '*.h' '*.def')
         list help_files $(found $dir 'help-*.txt')
         list document_files $(found $dir 'docs/*.md')
-    } > /tmp/smartint_sources.$$
-    replace $dir/Makefile.am < /tmp/smartint_sources.$$
+    } > "$lists"
+    replace $dir/Makefile.am < "$lists"
 done
 
 dir=tests/harness
 {
     list harness_sources $(found $dir '*.cc' '*.h')
     list harness_files $(found $dir '*.sh' '*.py' 'README*' '*.supp')
-} > /tmp/smartint_sources.$$
-replace $dir/Makefile.am < /tmp/smartint_sources.$$
+} > "$lists"
+replace $dir/Makefile.am < "$lists"
 
 # One program per test_*.cc (race_*.cc, litmus_*.cc), each script a test; headers and other .cc
 # files are shared by all programs of the directory.
@@ -116,8 +119,7 @@ for dir in tests/unit tests/race; do
             name=$(echo "${file%.cc}" | tr -c 'A-Za-z0-9_\n' _)
             echo "${name}_SOURCES = $file"
         done
-    } > /tmp/smartint_sources.$$
-    replace $dir/Makefile.am < /tmp/smartint_sources.$$
+    } > "$lists"
+    replace $dir/Makefile.am < "$lists"
 done
-rm -f /tmp/smartint_sources.$$
 exit $stale
