@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Life of the component. It offers itself only where the user named it.
-#include <cstdio>
-#include <cstdlib>
+#include <climits>
 
 #include "common_smartint_log.h"
 #include "pml_smartint_request.h"

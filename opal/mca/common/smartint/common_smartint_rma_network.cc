@@ -7,7 +7,6 @@
 // Nothing behind a write tells the target of it before the transport says that it is there: a mark that covers it, of
 // an unlock, flush or complete, waits in the queue until then.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common_smartint_engine.h"

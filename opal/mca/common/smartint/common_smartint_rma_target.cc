@@ -5,7 +5,6 @@
 // under the gate, and accumulates with the word that members of the node take too, so that they are
 // atomic towards each other whoever runs them.
 #include <algorithm>
-#include <cstring>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
