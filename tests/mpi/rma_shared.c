@@ -82,6 +82,35 @@ static void locked(int round)
     CHECK(0 != my_rank || 2 * n_ranks == *mine, "round %d: %d of %d", round, *mine, 2 * n_ranks);
 }
 
+// Some say that the parts need not be next to each other, others do not: all mean the same memory.
+static void hints_differ(void)
+{
+    enum { INTS = 10 };
+    MPI_Win window;
+    MPI_Info info;
+    MPI_Aint bytes;
+    int unit, *own, *next;
+    MPI(MPI_Info_create(&info));
+    MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
+    MPI(MPI_Win_allocate_shared(INTS * sizeof(int), sizeof(int), 0 == my_rank ? info : MPI_INFO_NULL, MPI_COMM_WORLD, &own,
+                                &window));
+    MPI(MPI_Info_free(&info));
+    MPI(MPI_Win_shared_query(window, neighbour(1), &bytes, &unit, &next));
+    MPI(MPI_Win_lock_all(0, window));
+    for (int i = 0; i < INTS; ++i) {
+        next[i] = 100 * my_rank + i;
+    }
+    MPI(MPI_Win_sync(window));
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    MPI(MPI_Win_sync(window));
+    for (int i = 0; i < INTS; ++i) {
+        const int expected = 100 * neighbour(-1) + i;
+        CHECK(expected == own[i], "element %d is %d, not %d", i, own[i], expected);
+    }
+    MPI(MPI_Win_unlock_all(window));
+    MPI(MPI_Win_free(&window));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Aint bytes;
@@ -96,5 +125,6 @@ int main(int argc, char **argv)
         locked(round);
     }
     MPI(MPI_Win_free(&win));
+    hints_differ();
     return finish();
 }

@@ -51,7 +51,8 @@ struct announcement {
     std::uint32_t pid = 0;
     std::int32_t fd = -1; // of the first of a node: the memory its members share
     std::int32_t error = MPI_SUCCESS;
-    std::int32_t shares = 0; // smartint_window_shared
+    std::int16_t shares = 0; // smartint_window_shared
+    std::int16_t apart = 0;  // alloc_shared_noncontig
 };
 
 int exchange(ompi_communicator_t *comm, const announcement &mine,
@@ -253,7 +254,7 @@ bool worth_sharing(const std::vector<announcement> &all) {
 
 // Memory of this process into `mine`, everybody's into `all`, words if they can be had. An MPI error, the
 // same at all.
-int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine,
+int provide_memory(module &m, void **base, announcement &mine,
                    std::vector<announcement> &all, plan *where) {
     if (MPI_WIN_FLAVOR_CREATE == m.flavor) {
         mine.base = reinterpret_cast<std::uint64_t>(*base);
@@ -267,7 +268,8 @@ int provide_memory(module &m, void **base, opal_info_t *info, announcement &mine
         return rc;
     }
     m.shares_words = worth_sharing(all);
-    const bool packed = m.shared() && !info_says(info, "alloc_shared_noncontig");
+    // One map for all, though they may say different things: next to each other unless all can do without.
+    const bool packed = m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });
     *where = plan_of(m, packed, mine, all);
     int error = MPI_SUCCESS;
     rc = share_memory(m, *where, mine, all);
@@ -321,9 +323,10 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
         set->resize(static_cast<int>(processes));
     }
     std::vector<announcement> all(processes);
-    mine.shares = static_cast<std::int32_t>(engine::instance().settings().window_shared);
+    mine.shares = static_cast<std::int16_t>(engine::instance().settings().window_shared);
+    mine.apart = info_says(info, "alloc_shared_noncontig") ? 1 : 0;
     plan where;
-    if (const int rc = provide_memory(m, base, info, mine, all, &where); OMPI_SUCCESS != rc) {
+    if (const int rc = provide_memory(m, base, mine, all, &where); OMPI_SUCCESS != rc) {
         return rc;
     }
     begin_progress();
