@@ -171,8 +171,8 @@ static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone)
         MPI(MPI_Get(into, 6, MPI_INT, right, there[0], 1, pieces, win));
         EXPECT(MPI_Win_flush_local(right, win), MPI_ERR_RMA_RANGE);
         MPI(MPI_Rget_accumulate(from, 6, MPI_INT, into, 6, MPI_INT, right, there[0], 1, pieces, MPI_SUM, win, &r));
-        MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-        EXPECT(MPI_Win_unlock(right, win), MPI_ERR_RMA_RANGE);
+        EXPECT(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_RMA_RANGE);
+        MPI(MPI_Win_unlock(right, win));
         MPI_Type_free(&pieces);
     }
     MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
@@ -244,6 +244,14 @@ static void dynamic(void)
     EXPECT(MPI_Win_flush(right, win), MPI_ERR_RMA_RANGE);
     MPI(MPI_Fetch_and_op(&value, &got, MPI_INT, right, there[7], MPI_SUM, win));
     EXPECT(MPI_Win_flush(right, win), MPI_ERR_RMA_RANGE);
+    MPI_Request request; // what its own request can tell it tells, and nobody else
+    MPI(MPI_Rget(&got, 1, MPI_INT, right, there[7], 1, MPI_INT, win, &request));
+    EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_RMA_RANGE);
+    MPI(MPI_Rget_accumulate(&value, 1, MPI_INT, &got, 1, MPI_INT, right, there[7], 1, MPI_INT, MPI_SUM, win, &request));
+    EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_RMA_RANGE);
+    MPI(MPI_Rget(&got, 1, MPI_INT, right, MPI_Aint_add(there[5], 20), 1, MPI_INT, win, &request));
+    MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI(MPI_Win_flush(right, win));
     MPI(MPI_Get(&got, 1, MPI_INT, right, MPI_Aint_add(there[5], 20), 1, MPI_INT, win));
     MPI(MPI_Win_unlock(right, win));
     refused_in_part(win, there, 7);

@@ -2,8 +2,9 @@
 // Description: a rank that computes, or does nothing but operations which need nobody else, serves the others all the same.
 //   loop     rank 0 puts into its neighbour's memory and calls nothing else, until rank 2, whose operations on a dynamic
 //            window need rank 0's engine, has ended its epoch
+//   poll     the same, but rank 0 gets with requests, which are over when they are waited for
 //   many     rank 0 computes until rank 1's many small operations are there: its thread takes them in together, not a few
-//            whenever its timer wakes it
+//            whenever its timer wakes it. Not with argv[1]: unthreaded
 #include "counters.h"
 
 enum { SERVED = 1, OPERATIONS = 500, ROUNDS = 8, PATIENCE_S = 20 };
@@ -35,9 +36,9 @@ static void operate(int count, int64_t value)
     CHECK(value + count - 1 == got, "%" PRId64 " instead of %" PRId64 " after %d operations", got, value + count - 1, count);
 }
 
-static void loop(int round)
+static void loop(int round, int by_requests)
 {
-    int64_t value = round;
+    int64_t value = round, got;
     if (0 == my_rank) {
         *flag = 0;
     }
@@ -45,8 +46,14 @@ static void loop(int round)
     if (0 == my_rank) {
         unsigned long puts = 0;
         for (const double end = now() + PATIENCE_S; 0 == *flag; ++puts) {
-            MPI(MPI_Put(&value, 1, MPI_INT64_T, 1, 1, 1, MPI_INT64_T, flags));
-            CHECK(0 != puts % 4096 || now() < end, "nobody was served beside %lu puts", puts);
+            if (by_requests) {
+                MPI_Request request;
+                MPI(MPI_Rget(&got, 1, MPI_INT64_T, 1, 1, 1, MPI_INT64_T, flags, &request));
+                MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            } else {
+                MPI(MPI_Put(&value, 1, MPI_INT64_T, 1, 1, 1, MPI_INT64_T, flags));
+            }
+            CHECK(0 != puts % 4096 || now() < end, "nobody was served beside %lu operations", puts);
         }
     } else if (2 == my_rank) {
         operate(3, 10 * round);
@@ -80,6 +87,7 @@ static unsigned long long many(int round)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv, 3);
+    const int threaded = argc < 2 || 0 != strcmp(argv[1], "unthreaded");
     begin_counters();
     void *base;
     MPI(MPI_Win_allocate(2 * sizeof(int64_t), sizeof(int64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &flags));
@@ -93,11 +101,15 @@ int main(int argc, char **argv)
     MPI(MPI_Win_lock_all(0, flags));
     test_note = "rank 0 puts";
     for (int round = 1; round <= ROUNDS; ++round) {
-        loop(round);
+        loop(round, 0);
+    }
+    test_note = "rank 0 gets and waits";
+    for (int round = 1; round <= ROUNDS; ++round) {
+        loop(round, 1);
     }
     test_note = "rank 0 computes";
-    unsigned long long least = ~0ULL;
-    for (int round = 1; round <= ROUNDS; ++round) {
+    unsigned long long least = threaded ? ~0ULL : 0;
+    for (int round = 1; threaded && round <= ROUNDS; ++round) {
         const unsigned long long woken = many(round);
         least = woken < least ? woken : least;
     }

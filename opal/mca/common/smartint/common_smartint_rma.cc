@@ -179,6 +179,15 @@ void rma::note_error(rma_window *w, rma_error error) {
     }
 }
 
+// Of an operation: who waits for its request is told, else whoever ends the epoch.
+void rma::note_error(rma_item *i, rma_error error) {
+    if (i->requested()) {
+        i->failed = error;
+    } else {
+        note_error(i->peer->window, error);
+    }
+}
+
 void rma::activate(rma_peer *p) {
     if (!p->listed) {
         p->listed = true;

@@ -78,6 +78,7 @@ struct rma_item {
     bool waiting = false;    // get or fetch: all asked for, out of the queue
     bool by_message = false; // put or get: though a direct copy could do it
     bool slack = false;      // put or get: a large copy inside the node, not before the network is at work
+    rma_error failed = rma_error::none; // known of it, and told by its request
     rma_peer *peer = nullptr;
     rma_operator op = rma_operator::replace;
     rma_type type = rma_type::bytes;
@@ -370,6 +371,7 @@ private:
     void discard(rma_item *i);
     void part_done(rma_sync *sync, rma_error error);
     void note_error(rma_window *w, rma_error error);
+    void note_error(rma_item *i, rma_error error);
     rma_window *find(std::uint32_t id) const;
     rma_peer *peer_of(rma_window *w, const endpoint *ep);
     bool may_arm(rma_peer *p) { return may_arm(p, &unasked_peers_); }
@@ -420,6 +422,7 @@ private:
     step run_direct(rma_peer *p, rma_item *i);
     step copy_between_processes(rma_peer *p, rma_item *i);
     bool at_hand(rma_peer *p);
+    void serve_now_and_then();
     static std::byte *address_of(const rma_peer *p, std::uint64_t target);
     step refused_by_kernel(rma_peer *p, const char *call);
     step combine_direct(rma_peer *p, rma_item *i);
@@ -504,7 +507,7 @@ private:
     bool by_thread_ = false;
     bool in_progress_ = false;
     bool more_ = false;
-    unsigned at_hand_ = 0; // operations that needed no pass
+    unsigned at_hand_ = 0; // operations without a pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     std::vector<std::byte> packed_; // data of a message, gathered
     std::vector<std::byte> fetched_; // what was at the target

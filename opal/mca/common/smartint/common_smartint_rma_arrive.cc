@@ -172,7 +172,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
     std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
     if (0 != (h.flags & wire::rma_no_operand)) {
         // Nothing of it comes; what it asked for after this is refused in the same way.
-        note_error(p->window, rma_error::range);
+        note_error(i, rma_error::range);
         const std::uint64_t missing = std::min(h.more, i->result_at.left());
         for (std::uint64_t left = missing; left > 0;) {
             const auto piece = i->result_at.look(left);
@@ -191,7 +191,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
     if (0 == i->result_at.left() && i->waiting) {
         gets_.remove(i->id);
         ++p->gets_done;
-        end(i);
+        end(i, i->failed);
         local_step(p);
     }
 }

@@ -87,15 +87,23 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
     return p->window->far && bytes >= slack_from && route::shared == p->ep->way;
 }
 
+// A program of nothing but operations that are done when they return would serve nobody: the thread, which is never left
+// alone for long enough, would only be rung at every call.
+void rma::serve_now_and_then() {
+    if (e_.called_for() || 0 == ++at_hand_ % served_every) {
+        e_.pass(false, false);
+    }
+}
+
 // Nothing stands before it, and the memory is in this process; with its words, so that nothing goes there by message,
 // which might be on its way still.
 bool rma::at_hand(rma_peer *p) {
     const rma_window *w = p->window;
     const bool here = nullptr != p->mapped && nullptr != p->words;
-    // What the queue waits for may be here. And a program of nothing but such operations would serve nobody: the
-    // thread, which is never left alone for long enough, would only be rung at every call.
-    if (here && (nullptr != p->head || e_.called_for() || 0 == ++at_hand_ % served_every)) {
-        e_.pass(false, false);
+    if (here && nullptr != p->head) {
+        e_.pass(false, false); // what the queue waits for may be here
+    } else if (here) {
+        serve_now_and_then();
     }
     return here && nullptr == p->head && w->fences_done >= w->fences_begun;
 }
@@ -178,7 +186,7 @@ rma::step rma::run_direct(rma_peer *p, rma_item *i) {
     }
     e_.stats_.add(stat::rma_direct);
     take_head(p);
-    end(i);
+    end(i, i->failed);
     return step::done;
 }
 
@@ -214,7 +222,7 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
         }
         if (n <= 0) {
             // Memory that was a window's and is not there any more, or the origin's own.
-            note_error(p->window, rma_error::range);
+            note_error(i, rma_error::range);
             break;
         }
         const auto moved = static_cast<std::uint64_t>(n);
@@ -306,7 +314,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
     }
     e_.stats_.add(stat::rma_direct);
     take_head(p);
-    end(i);
+    end(i, i->failed);
     return step::done;
 }
 
@@ -340,7 +348,7 @@ rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t
         put = process_vm_writev(pid, &combined, 1, remote, remotes, 0);
     }
     if (static_cast<ssize_t>(n) != put) {
-        note_error(p->window, rma_error::range); // memory that was a window's, and is no more
+        note_error(i, rma_error::range); // memory that was a window's, and is no more
         return step::blocked;
     }
     skip(i->target_at, n);

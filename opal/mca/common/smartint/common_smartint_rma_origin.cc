@@ -36,6 +36,7 @@ bool ends_something(rma_item::what kind) {
 
 void rma::submit(rma_peer *p, rma_item *op) {
     using what = rma_item::what;
+    serve_now_and_then();
     op->aim();
     op->slack = (what::put == op->kind || what::get == op->kind) && for_slack(p, op->target_layout.bytes()) &&
                 direct_possible(p, op);
