@@ -206,8 +206,8 @@ public:
     void queue_message(endpoint *ep, std::uint8_t type, const void *header,
                        std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
                        void (*sent)(void *, bool), void *arg);
-    // Direct copy between this process and a local peer's memory, all of it, now.
-    // 0 or an errno.
+    // Direct copy between this process and a local peer's memory, all of it, now; not under the gate, which it
+    // takes for a moment. 0 or an errno.
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
                     bool write);
 

@@ -268,14 +268,17 @@ engine::thread_view engine::look() {
 
 int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
                         bool write) {
-    if (!may_copy(ep)) {
-        return EPERM;
-    }
     copy_view v;
     v.local = static_cast<std::byte *>(local);
     v.remote = remote;
-    v.pid = pid_of(ep);
     v.write = write;
+    enter(); // both may note what they find out about the peer
+    const bool may = may_copy(ep);
+    v.pid = pid_of(ep);
+    leave();
+    if (!may) {
+        return EPERM;
+    }
     return move_bytes(v, 0, bytes);
 }
 
