@@ -49,8 +49,9 @@ inline void signal_complete(ompi_request_t *r) {
 // that another thread holds while it sends, as coll/adapt does. Only the callback frees such a request; free_request() of
 // any other comes under the gate.
 inline void complete(ompi_request_t *r) {
+    const bool called_back = nullptr != r->req_complete_cb;
     leaves_us(r);
-    if (__builtin_expect(nullptr != r->req_complete_cb, 0)) {
+    if (__builtin_expect(called_back, 0)) {
         const gate::opened meanwhile(engine::instance().the_gate());
         signal_complete(r);
     } else {
