@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Who copies a large message inside a node: the receiver, the sender, or both.
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "harness_exchange.h"
@@ -270,6 +272,89 @@ TEST(copies, where_only_the_senders_copies_are_refused_a_shared_copy_falls_back)
         EXPECT_EQ(-1, r.differs(big, 9));
         EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
     }
+}
+
+// MPI_THREAD_MULTIPLE: who gets in meanwhile sees a copy half done, which under one's own gate nobody could.
+TEST(copies, one_threads_copy_keeps_no_other_thread_out) {
+    node_pair n(with("read"), true);
+    constexpr std::uint64_t bytes = 16 << 20;
+    test_send s;
+    test_recv r;
+    std::atomic<bool> seen{false};
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        while (!over) {
+            n.b.enter();
+            const std::uint64_t done = r.job.own_done.load(std::memory_order_relaxed);
+            seen = seen || (done > 0 && done < bytes && op_state::moving == r.state);
+            n.b.leave();
+            std::this_thread::yield();
+        }
+    });
+    std::uint64_t seed = 0;
+    wait_until("the other thread inside while the first one copies", [&] {
+        s.aim(n.to_b, bytes, ++seed, ctx, 0, tag);
+        n.b.enter();
+        r.aim(bytes, ctx, 0, tag);
+        r.delivered = 0;
+        n.b.receive(&r);
+        n.b.leave();
+        s.delivered = 0;
+        n.send(n.a, s);
+        n.drive("a copy", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        return seen.load();
+    });
+    over = true;
+    other.join();
+    EXPECT_TRUE(seen);
+    EXPECT_EQ(-1, r.differs(bytes, seed));
+    EXPECT_EQ(seed, count(n.b, stat::reads_app));
+}
+
+TEST(copies, threads_that_wait_move_pieces_of_one_anothers_copies) {
+    node_pair n(with("read"), true);
+    constexpr std::uint64_t bytes = 4 << 20;
+    constexpr int messages = 12;
+    std::vector<test_send> s(messages);
+    std::vector<test_recv> r(messages);
+    for (int i = 0; i < messages; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        s[k].aim(n.to_b, bytes, k, ctx, 0, i);
+        r[k].aim(bytes, ctx, 0, i);
+        n.receive(n.b, r[k]);
+        n.send(n.a, s[k]);
+    }
+    std::atomic<int> left{2};
+    const auto wait = [&] {
+        wait_until("all", [&] {
+            n.b.progress();
+            n.b.enter();
+            bool all = true;
+            for (const test_recv &one : r) {
+                all = all && 1 == one.delivered;
+            }
+            n.b.leave();
+            return all;
+        });
+        --left;
+    };
+    std::thread first(wait);
+    std::thread second(wait);
+    wait_until("the sender", [&] {
+        n.a.progress();
+        return 0 == left;
+    });
+    first.join();
+    second.join();
+    n.drive("the sender's ends", [&] { return 1 == s.back().delivered; });
+    for (int i = 0; i < messages; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        EXPECT_EQ(1U, r[k].delivered);
+        EXPECT_EQ(1U, s[k].delivered);
+        EXPECT_EQ(-1, r[k].differs(bytes, k));
+    }
+    EXPECT_EQ(static_cast<unsigned>(messages), count(n.b, stat::reads_app));
+    EXPECT_FALSE(engine_access::copies_open(n.b));
 }
 
 TEST(copies, a_view_of_a_copy_that_is_over_takes_no_piece_of_the_next_one) {

@@ -215,7 +215,8 @@ public:
 
     // ---- progress (engine_progress.cc)
     int progress();                 // application thread; number of events
-    // Under the gate. copies: move direct copies too, to their end (the application only).
+    // Under the gate. copies: move direct copies too, to their end (the application only, of one thread; of several
+    // progress() moves them).
     unsigned pass(bool by_thread, bool copies = true);
     void finish_operations() { // application thread: deliver completions
         if (nullptr != done_receives_ || nullptr != done_sends_ || rma_ || !sent_calls_.empty()) {
@@ -432,6 +433,7 @@ private:
     bool hand_over(copy_job &job);
     void join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
     unsigned do_copies();
+    unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
     // What a thread needs to take pieces of a job, captured under the gate.
     struct copy_view {
         copy_job *job = nullptr;
@@ -447,8 +449,14 @@ private:
         layout::slot *sender = nullptr; // to look whether it has come to wait, or nullptr
     };
     copy_view view_of(copy_job *job) const;
-    // Take and move one piece; false: none left. The finisher lists the job as finished.
-    bool copy_step(const copy_view &v, bool by_thread);
+    copy_view large_view_of(copy_job *job) const;
+    struct piece {
+        std::uint64_t at = 0;
+        std::uint64_t bytes = 0; // 0: none left
+    };
+    static piece take_piece(const copy_view &v);
+    void move_piece(const copy_view &v, const piece &p); // the last one to do so lists the job as finished
+    bool copy_step(const copy_view &v, bool by_thread);  // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
     void list(copy_job *job);
     void unlist(copy_job *job);

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Direct copies between two processes of a node, in pieces: the kernel copies, whoever calls
-// pays. The application's thread takes pieces under the gate, the interrupt thread outside it,
-// the other process too where both sides work on one copy.
+// pays. The application's thread takes pieces under the gate, which is open while it moves one where it is one of several;
+// the interrupt thread takes them outside it, the other process too where both sides work on one copy.
 #include <sched.h>
 #include <sys/uio.h>
 
@@ -178,27 +178,28 @@ int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes
     return 0;
 }
 
-bool engine::copy_step(const copy_view &v, bool by_thread) {
+engine::piece engine::take_piece(const copy_view &v) {
     std::uint64_t next = v.next->load(std::memory_order_acquire); // pairs with J1
-    std::uint64_t at = 0;
-    std::uint64_t bytes = 0;
+    piece p;
     do {
-        at = next & copy_job::offset_mask;
-        if (next >> copy_job::generation_shift != v.generation || at >= v.length) {
-            return false;
+        p.at = next & copy_job::offset_mask;
+        if (next >> copy_job::generation_shift != v.generation || p.at >= v.length) {
+            return {};
         }
-        bytes = std::min<std::uint64_t>(v.step, v.length - at);
+        p.bytes = std::min<std::uint64_t>(v.step, v.length - p.at);
         // relaxed on failure: looked at again; success takes [at, at + bytes) for us alone
-    } while (!v.next->compare_exchange_weak(next, next + bytes, std::memory_order_acquire));
-    if (by_thread) {
-        v.job->by_thread.store(true, std::memory_order_relaxed);
-    }
-    if (int error = move_bytes(v, at, bytes); 0 != error) {
+    } while (!v.next->compare_exchange_weak(next, next + p.bytes, std::memory_order_acquire));
+    return p;
+}
+
+// As long as the piece is not done the job is not over, and its memory the engine's.
+void engine::move_piece(const copy_view &v, const piece &p) {
+    if (int error = move_bytes(v, p.at, p.bytes); 0 != error) {
         v.job->error.store(error, std::memory_order_relaxed);
         v.done->fetch_or(copy_job::failed_bit, std::memory_order_relaxed); // ordered by J2
     }
     // J2: release what we moved; the finisher acquires everybody's pieces
-    const std::uint64_t done = v.done->fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+    const std::uint64_t done = v.done->fetch_add(p.bytes, std::memory_order_acq_rel) + p.bytes;
     if ((done & ~copy_job::failed_bit) == v.length) {
         copy_job *head = finished_.load(std::memory_order_relaxed);
         do {
@@ -206,7 +207,27 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
         } while (!finished_.compare_exchange_weak(head, v.job, std::memory_order_release,
                                                   std::memory_order_relaxed)); // J3
     }
+}
+
+bool engine::copy_step(const copy_view &v, bool by_thread) {
+    const piece p = take_piece(v);
+    if (0 == p.bytes) {
+        return false;
+    }
+    if (by_thread) {
+        v.job->by_thread.store(true, std::memory_order_relaxed);
+    }
+    move_piece(v, p);
     return true;
+}
+
+// For the application: where it reads alone nobody is kept waiting by a larger piece, as by the thread's.
+engine::copy_view engine::large_view_of(copy_job *job) const {
+    copy_view v = view_of(job);
+    if (job->entry < 0) {
+        v.step = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(job->length / 4, v.step, 1U << 30));
+    }
+    return v;
 }
 
 // Application thread, under the gate: it is in an MPI call, so it copies till the end. In the
@@ -217,11 +238,7 @@ unsigned engine::do_copies() {
         if (application_waits()) {
             hand_over(*job); // both wait: both copy
         }
-        copy_view v = view_of(job);
-        if (job->entry < 0) { // nobody is kept waiting by a larger piece, as by the thread's
-            v.step = static_cast<std::uint32_t>(
-                std::clamp<std::uint64_t>(job->length / 4, v.step, 1U << 30));
-        }
+        const copy_view v = large_view_of(job);
         while (copy_step(v, false)) {
             ++events;
         }
@@ -238,6 +255,36 @@ unsigned engine::do_copies() {
         }
     }
     return events;
+}
+
+// MPI_THREAD_MULTIPLE: the copy of one thread keeps no other out, and those that wait may each move a piece.
+unsigned engine::copy_a_piece() {
+    if (in_pass_) {
+        return 0;
+    }
+    for (copy_job *job = copies_; nullptr != job; job = job->link) {
+        if (application_waits()) {
+            hand_over(*job);
+        }
+        const copy_view v = large_view_of(job);
+        const piece p = take_piece(v);
+        if (0 == p.bytes) {
+            continue; // the rest is in others' hands
+        }
+        {
+            const gate::opened meanwhile(gate_);
+            move_piece(v, p);
+        }
+        const bool reading = 0 != reads();
+        if (nullptr != finished_.load(std::memory_order_relaxed)) {
+            collect_finished_copies();
+        }
+        if (reading && 0 == reads()) {
+            publish_inside();
+        }
+        return 1; // the list may be another by now
+    }
+    return 0;
 }
 
 bool engine::work_on_copies() {

@@ -29,7 +29,10 @@ int engine::progress() {
     if (0 != outstanding_ && 1 == depth()) {
         publish_inside();
     }
-    const unsigned events = pass(false);
+    unsigned events = pass(false);
+    if (me_.threads && nullptr != copies_) {
+        events += copy_a_piece();
+    }
     finish_operations();
     if (__builtin_expect(nullptr != fatal_, 0) && nullptr != hooks_.fatal) {
         flush_reports();
@@ -109,7 +112,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (reading) {
         publish_inside();
     }
-    if (nullptr != copies_ && copies && !by_thread) {
+    if (nullptr != copies_ && copies && !by_thread && !me_.threads) {
         events += do_copies();
     }
     if (nullptr != finished_.load(std::memory_order_relaxed)) {
