@@ -12,7 +12,7 @@ one_way() {      # one_way NAME "COMMON-ARGS" "PARAMETER=VALUE..."  "PARAMETER=V
     for set in $3; do first+=(-x "OMPI_MCA_smartint_$set"); done
     for set in $4; do second+=(-x "OMPI_MCA_smartint_$set"); done
     # shellcheck disable=SC2086
-    run_job "differing-$name" 30 -np 1 --mca pml smartint $common "${first[@]}" "$PROGRAM" 1048576 : \
+    run_job "differing-$name" 30 -np 1 --mca pml "${PML:-smartint}" $common "${first[@]}" "$PROGRAM" 1048576 : \
         -np 1 "${second[@]}" "$PROGRAM" 1048576
     if [ "$RC" -eq 0 ]; then
         expect_ok
@@ -47,6 +47,8 @@ differing rendezvous-auto-copy '' rendezvous=auto rendezvous=copy
 differing window-bytes "$NETWORK --mca smartint_network_eager_limit 0" window_bytes=65536 window_bytes=268435456
 differing window-bytes-copy '--mca smartint_rendezvous copy' window_bytes=65536 window_bytes=16777216
 differing transport "$NETWORK" transport=tcp transport=none
+# ob1 over btl/smartint: what fits into one rank's ring has to fit into the other's
+PML=ob1 differing ob1-ring-bytes '--mca btl smartint,self --mca smartint_rendezvous copy' ring_bytes=16384 ring_bytes=4194304
 
 # ---- two of Open MPI's daemons on one host: what it says of a node's ranks is true of one of them. vader's segments
 # collide there.

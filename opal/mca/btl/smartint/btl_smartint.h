@@ -53,6 +53,7 @@ struct fragment {
 };
 
 void fill_modules(); // attributes and function tables, from the engine's limits
+void lower_limits(module &m, const endpoint &peer); // to what a peer takes; under the gate
 extern component the_component_state;
 
 // btl_smartint_procs.cc

@@ -6,7 +6,6 @@
 #include "btl_smartint.h"
 
 #include <cstdlib>
-#include <cstring>
 
 namespace smartint::btl {
 namespace {

@@ -51,7 +51,29 @@ void common_table(module &m) {
     b.btl_min_rdma_pipeline_size = SIZE_MAX;
 }
 
+// Largest active message of a ring, with its header in front of the user's bytes.
+std::size_t largest_in(std::size_t ring_bytes) {
+    return (ring_bytes / 4 - layout::line - sizeof(wire::am_header)) / 2;
+}
+
+void limit(mca_btl_base_module_t &m, std::size_t largest, std::size_t eager) {
+    m.btl_max_send_size = largest;
+    m.btl_eager_limit = std::min(eager, largest);
+    m.btl_rndv_eager_limit = m.btl_eager_limit;
+}
+
 } // namespace
+
+// The board is another rank's, and a peer's receive buffers are its own: both follow their parameters, not ours. Open MPI
+// looks at the limits behind add_procs.
+void lower_limits(module &m, const endpoint &peer) {
+    engine &e = engine::instance();
+    const std::size_t largest = m.shared ? largest_in(e.board_segment().ring_bytes()) : peer.max_payload;
+    if (largest < m.super.btl_max_send_size) {
+        limit(m.super, largest, m.super.btl_eager_limit);
+        m.super.btl_rdma_pipeline_send_length = std::min(m.super.btl_rdma_pipeline_send_length, largest);
+    }
+}
 
 void fill_modules() {
     const params &p = engine::instance().settings();
@@ -72,10 +94,7 @@ void fill_modules() {
         s.super.btl_put = put;
         s.super.btl_get = get;
     }
-    const std::size_t quarter = p.ring_bytes / 4 - layout::line - sizeof(wire::am_header);
-    s.super.btl_max_send_size = std::min<std::size_t>(32768, quarter / 2);
-    s.super.btl_eager_limit = std::min<std::size_t>(4096, s.super.btl_max_send_size);
-    s.super.btl_rndv_eager_limit = s.super.btl_eager_limit;
+    limit(s.super, std::min<std::size_t>(32768, largest_in(p.ring_bytes)), 4096);
     s.super.btl_rdma_pipeline_send_length = s.super.btl_eager_limit;
 
     module &n = the_component_state.network;
@@ -88,9 +107,7 @@ void fill_modules() {
     const auto message = engine::instance().net().is_open()
                              ? engine::instance().net().caps().max_message
                              : 8192U;
-    n.super.btl_max_send_size = message - head - sizeof(wire::am_header);
-    n.super.btl_eager_limit = std::min<std::size_t>(65536, n.super.btl_max_send_size);
-    n.super.btl_rndv_eager_limit = n.super.btl_eager_limit;
+    limit(n.super, message - head - sizeof(wire::am_header), 65536);
     n.super.btl_rdma_pipeline_send_length = n.super.btl_max_send_size;
 }
 

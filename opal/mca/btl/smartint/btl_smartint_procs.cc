@@ -8,7 +8,8 @@ namespace smartint::btl {
 
 int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs,
               mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable) {
-    const bool shared = reinterpret_cast<module *>(btl)->shared;
+    auto &us = *reinterpret_cast<module *>(btl);
+    const bool shared = us.shared;
     engine &e = engine::instance();
     e.enter();
     glue_join_board();
@@ -31,6 +32,7 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
             ep = glue_reach_network(name, m);
         }
         if (nullptr != ep) {
+            lower_limits(us, *ep);
             endpoints[i] = as_btl(ep);
             if (nullptr != reachable) {
                 opal_bitmap_set_bit(reachable, static_cast<int>(i));
