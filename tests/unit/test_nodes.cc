@@ -115,6 +115,58 @@ TEST_F(nodes, a_node_is_published_once_and_the_table_takes_as_many_as_it_has_ent
     EXPECT_EQ(first, publish_node(board, there(77, one)));
 }
 
+TEST_F(nodes, one_that_stands_still_in_the_middle_has_no_second_entry_beside_its_own) {
+    layout::node_entry &e = board.nodes()[77];
+    e.node = 77;
+    EXPECT_EQ(77, publish_node(board, there(77, one))) << "it had not begun to write";
+    EXPECT_EQ(one, address_of(77));
+    EXPECT_EQ(78U, e.secret_hi);
+    layout::node_entry &other = board.nodes()[99];
+    other.node = 99;
+    other.helper.generation = 1;
+    EXPECT_EQ(99, publish_node(board, there(99, one))) << "it writes";
+    EXPECT_FALSE(is_published(board, 99));
+    EXPECT_EQ(1U, other.helper.generation);
+    EXPECT_EQ(100, publish_node(board, there(99 + layout::max_nodes, one))) << "who is another";
+    EXPECT_TRUE(is_published(board, 100));
+}
+
+TEST_F(nodes, whoever_enter_the_same_nodes_at_once_find_one_entry_for_each) {
+    constexpr std::uint64_t count = 300;
+    std::atomic<unsigned> ready{0};
+    std::vector<std::int32_t> found[4];
+    std::vector<std::thread> ranks;
+    for (auto &mine : found) {
+        ranks.emplace_back([&] {
+            for (++ready; ready < 4;) {
+            }
+            for (std::uint64_t i = 0; i < count; ++i) { // all of them want the same places
+                mine.push_back(publish_node(board, there(5 + i * layout::max_nodes, one)));
+            }
+        });
+    }
+    for (std::thread &t : ranks) {
+        t.join();
+    }
+    std::uint64_t entries = 0;
+    for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
+        entries += 0 != board.nodes()[i].node ? 1 : 0;
+    }
+    EXPECT_EQ(count, entries);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        for (const auto &theirs : found) {
+            ASSERT_EQ(found[0][i], theirs[i]) << i;
+        }
+        ASSERT_EQ(one, address_of(found[0][i])) << i;
+        ASSERT_EQ(5 + i * layout::max_nodes, board.nodes()[found[0][i]].node) << i;
+    }
+}
+
+TEST_F(nodes, what_is_no_node_is_not_entered) {
+    EXPECT_EQ(-1, publish_node(board, there(0, one)));
+    EXPECT_EQ(0U, board.nodes()[0].helper.generation);
+}
+
 TEST_F(nodes, what_a_moved_helper_says_changes_its_nodes_address_and_no_others) {
     const std::int32_t a = publish_node(board, there(5, one));
     const std::int32_t b = publish_node(board, there(6, one));

@@ -162,8 +162,8 @@ void engine::tell_of_other_helper(endpoint *ep) {
     }
     std::uint32_t &told = told_[ep->node];
     helper_address here;
-    if (generation == told || !read_address(cell, &here)) {
-        return;
+    if (generation == told || !is_published(segment_, static_cast<std::uint32_t>(ep->node)) || !read_address(cell, &here)) {
+        return; // with the next notice, where it is not there yet
     }
     const layout::relay_message_moved m = compose_moved(segment_, static_cast<std::uint32_t>(ep->node), here);
     if (network::result::done == transmit(ep, false, wire::helper_at, &m, sizeof(m), nullptr, 0)) {

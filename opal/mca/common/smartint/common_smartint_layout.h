@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 6;
+inline constexpr std::uint32_t version = 7;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -60,7 +60,7 @@ struct alignas(line) segment_header {
     std::uint32_t layout_sum; // sizes of the structs below, folded: drift is refused, not read
     shared<std::uint32_t> ready;
     std::uint32_t helpers; // helpers this job was asked to run on this node
-    std::uint64_t node;    // hash of this node's identity
+    std::uint64_t node;    // hash of this node's identity, not 0 where there are others
 };
 static_assert(sizeof(segment_header) == 2 * line);
 
@@ -195,12 +195,12 @@ struct alignas(line) slot {
 static_assert(sizeof(slot) % line == 0);
 static_assert(offsetof(slot, requests) == 7 * line);
 
-// Another node. Written by the first local rank that learns of it; the address again by whoever is told of
-// another one, the helper or a rank.
+// Another node. Taken by the first local rank that learns of it, written by it or another one; the address again by
+// whoever is told of another one, the helper or a rank.
 struct alignas(line) node_entry {
     address_cell helper;  // its helper's
-    std::uint64_t node;   // hash of its identity; with the secrets written once, before generation 2
-    std::uint64_t secret_hi, secret_lo; // of that node's board: its helper asks for them
+    shared<std::uint64_t> node; // hash of its identity, 0: nobody has the entry; compare-exchange, once
+    std::uint64_t secret_hi, secret_lo; // of that node's board: its helper asks for them. Written once, before generation 2
 };
 static_assert(sizeof(node_entry) == 2 * line);
 

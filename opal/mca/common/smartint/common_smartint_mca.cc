@@ -144,7 +144,7 @@ std::uint64_t node_identity(std::uint32_t leader) {
             h = fold(h, boot, static_cast<std::size_t>(n));
         }
     }
-    return h;
+    return std::max<std::uint64_t>(h, 1); // 0: no node
 }
 
 struct job_shape {

@@ -8,7 +8,7 @@
 namespace smartint {
 namespace {
 
-constexpr int publish_spins = 10000; // for one that writes the entry we look at; it may have been killed
+constexpr int write_spins = 10000; // for one that writes the entry we look at; it may stand still, or have been killed
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
@@ -31,10 +31,34 @@ void fill(layout::address_cell &cell, std::uint32_t generation, const std::byte 
     cell.generation.store(generation, std::memory_order_release); // N1, pairs with N2
 }
 
-// Of an entry that was written once: its node and secrets stay as they are.
-bool is_of(const layout::node_entry &e, std::uint64_t identity) {
-    return e.helper.generation.load(std::memory_order_acquire) >= layout::first_address && // N2, pairs with N1
-           identity == e.node;
+// A node's entry, taken by whoever names it first; -1: the table is full. No entry is ever freed and all are searched in
+// one order, so that two who enter the same node meet at the same word, however long either stands still.
+std::int32_t enter(segment &board, std::uint64_t identity) {
+    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
+        const auto i = static_cast<std::uint32_t>((identity + probe) % layout::max_nodes);
+        std::uint64_t found = 0;
+        // relaxed: nothing is read behind it; what the entry says has edges of its own (N1, N2)
+        if (board.nodes()[i].node.compare_exchange_strong(found, identity, std::memory_order_relaxed) ||
+            identity == found) {
+            return static_cast<std::int32_t>(i);
+        }
+    }
+    return -1;
+}
+
+// The first address of an entry, with the secrets that stay as they are. By one of those who know them, whoever took
+// the entry: it may have been killed since.
+void write_first(layout::node_entry &e, const remote_node &node) {
+    std::uint32_t found = 0;
+    if (claim(e.helper, &found)) {
+        e.secret_hi = node.secret_hi;
+        e.secret_lo = node.secret_lo;
+        fill(e.helper, layout::first_address, node.helper, node.helper_bytes);
+        return;
+    }
+    for (int spin = 0; spin < write_spins && found < layout::first_address; ++spin) {
+        found = e.helper.generation.load(std::memory_order_acquire); // N2, pairs with N1
+    }
 }
 
 } // namespace
@@ -64,26 +88,18 @@ void write_address(layout::address_cell &cell, const std::byte *address, std::si
 }
 
 std::int32_t publish_node(segment &board, const remote_node &node) {
-    layout::node_entry *table = board.nodes();
-    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
-        const auto i = static_cast<std::uint32_t>((node.identity + probe) % layout::max_nodes);
-        layout::node_entry &e = table[i];
-        std::uint32_t found = 0;
-        if (claim(e.helper, &found)) {
-            e.node = node.identity;
-            e.secret_hi = node.secret_hi;
-            e.secret_lo = node.secret_lo;
-            fill(e.helper, layout::first_address, node.helper, node.helper_bytes);
-            return static_cast<std::int32_t>(i);
-        }
-        for (int spin = 0; spin < publish_spins && found < layout::first_address; ++spin) {
-            found = e.helper.generation.load(std::memory_order_acquire); // N2, pairs with N1
-        }
-        if (is_of(e, node.identity)) {
-            return static_cast<std::int32_t>(i);
-        }
+    if (0 == node.identity) {
+        return -1;
     }
-    return -1;
+    const std::int32_t index = enter(board, node.identity);
+    if (index >= 0) {
+        write_first(board.nodes()[index], node);
+    }
+    return index;
+}
+
+bool is_published(const segment &board, std::uint32_t index) {
+    return board.nodes()[index].helper.generation.load(std::memory_order_acquire) >= layout::first_address; // N2, pairs with N1
 }
 
 layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
@@ -106,7 +122,7 @@ bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32
     }
     for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
         layout::node_entry &e = board.nodes()[i];
-        if (!is_of(e, m.node)) {
+        if (m.node != e.node.load(std::memory_order_relaxed) || !is_published(board, i)) {
             continue;
         }
         *index = static_cast<std::int32_t>(i);

@@ -18,7 +18,7 @@ namespace smartint {
 
 // Another node, as the helper must know it to relay there.
 struct remote_node {
-    std::uint64_t identity = 0;
+    std::uint64_t identity = 0;        // 0: none
     const std::byte *helper = nullptr; // its network address
     std::size_t helper_bytes = 0;      // 1..node_address_bytes
     std::uint64_t secret_hi = 0;       // of that node's board
@@ -36,8 +36,11 @@ bool read_address(const layout::address_cell &cell, helper_address *out);
 // written over. address: of 1..node_address_bytes bytes.
 void write_address(layout::address_cell &cell, const std::byte *address, std::size_t bytes);
 
-// The node's index in the table, of an entry that is written if there is none; -1: it is full.
+// The node's index in the table, of an entry that is written if there is none; -1: the table is full, or it is no node.
+// Once per node, by however many: where another one writes the entry and stands still, it may not be whole yet.
 std::int32_t publish_node(segment &board, const remote_node &node);
+// It is: its secrets and an address were written. index: below max_nodes.
+bool is_published(const segment &board, std::uint32_t index);
 
 // Of a message to the helper of a node whose board has this secret: `count` notices follow, at most
 // relay_batch, or 0 for messages of other kinds.
@@ -46,7 +49,7 @@ layout::relay_message_header relay_header(const segment &board, std::uint32_t co
 // It is from this job and for this node.
 bool addressed_here(const segment &board, const layout::relay_message_header &h);
 
-// To node `index` of the table, below max_nodes and published: this node's helper is at `address` now.
+// To node `index` of the table, which is_published(): this node's helper is at `address` now.
 layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
                                           const helper_address &address);
 // Such a message, from a helper or a rank: a new address goes into the table. False: it is wrong or not
