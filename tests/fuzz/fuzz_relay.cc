@@ -94,7 +94,7 @@ struct relayed {
         m.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
         in.take_into(m.address, in.below(sizeof(m.address)));
         m.generation = in.flag() ? 2 * in.below(8) : static_cast<std::uint32_t>(in.number());
-        const bool whole = 0 != m.generation && 0 == m.generation % 2 && 0 != m.address_bytes && m.address_bytes <= sizeof(m.address);
+        const bool whole = 0 != m.node && 0 != m.generation && 0 == m.generation % 2 && 0 != m.address_bytes && m.address_bytes <= sizeof(m.address);
         const bool knows = in.below(4) > 0;
         m.head.secret_lo ^= knows ? 0 : 1ULL << in.below(64);
         std::vector<std::byte> all(8 + sizeof(m));

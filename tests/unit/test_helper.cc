@@ -487,7 +487,7 @@ void notice_each_way(node &a, node &b, std::uint32_t sequence) {
     });
 }
 
-// Two nodes whose helpers have exchanged notices.
+// Two nodes, each with entry 0 of the other's table by its identity, whose helpers have exchanged notices.
 void know_each_other(node &a, node &b) {
     for (node *n : {&a, &b}) {
         n->attach_all();
@@ -508,7 +508,7 @@ void tell(node &there, node &n) {
 }
 
 TEST(helper, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
-    node a(1, 9, 1001), b(1, 9, 1002);
+    node a(1, 9, layout::max_nodes), b(1, 9, 2 * layout::max_nodes);
     know_each_other(a, b);
     a.helper.reset();
     ASSERT_TRUE(a.make(a.standard()));
@@ -521,8 +521,30 @@ TEST(helper, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
     EXPECT_EQ(0U, a.line().rejected + b.line().rejected);
 }
 
+TEST(helper, one_in_anothers_place_is_found_by_a_node_that_none_of_its_ranks_had_met) {
+    node a(1, 9, layout::max_nodes), b(1, 9, 2 * layout::max_nodes);
+    for (node *n : {&a, &b}) {
+        n->attach_all();
+        ASSERT_TRUE(n->make(n->standard())) << n->helper->why();
+    }
+    introduce(a, 0, b);
+    helper_address before; // which the modex has
+    ASSERT_TRUE(read_address(a.line().address, &before));
+    a.helper.reset();
+    ASSERT_TRUE(a.make(a.standard()));
+    wait_until("the other is told", [&] {
+        a.helper->pass();
+        b.helper->pass();
+        return is_published(b.board, 0);
+    });
+    const auto &h = a.board.header();
+    ASSERT_EQ(0, publish_node(b.board, {h.node, before.bytes.data(), before.bytes.size(), h.secret_hi, h.secret_lo}));
+    notice_each_way(a, b, 1);
+    EXPECT_EQ(0U, a.line().rejected + b.line().rejected);
+}
+
 TEST(helper, two_in_others_places_at_once_find_each_other_when_ranks_are_told) {
-    node a(1, 9, 1001), b(1, 9, 1002);
+    node a(1, 9, layout::max_nodes), b(1, 9, 2 * layout::max_nodes);
     know_each_other(a, b);
     a.helper.reset();
     b.helper.reset();

@@ -15,7 +15,7 @@ namespace {
 using namespace layout;
 
 TEST(layout, its_version_goes_with_these_numbers) {
-    EXPECT_EQ(7U, version);
+    EXPECT_EQ(8U, version);
     EXPECT_EQ(0x31746e6974726d73ULL, magic);
     EXPECT_EQ(0, std::memcmp(&magic, "smrtint1", 8));
     EXPECT_EQ(64U, line);
@@ -42,7 +42,7 @@ TEST(layout, sizes_are_pinned) {
     EXPECT_EQ(448U + 64 * 64 + 64 * 32 + 64 * 8 + 64 * 16 + 128, sizeof(slot));
     EXPECT_EQ(104U, sizeof(address_cell));
     EXPECT_EQ(128U, sizeof(node_entry));
-    EXPECT_EQ(144U, sizeof(relay_message_moved));
+    EXPECT_EQ(160U, sizeof(relay_message_moved));
     EXPECT_EQ(64U, sizeof(relay_entry));
     EXPECT_EQ(128U + 256 * 64, sizeof(relay_queue));
     EXPECT_EQ(32U, sizeof(relay_message_header));

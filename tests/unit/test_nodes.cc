@@ -36,6 +36,8 @@ struct nodes : testing::Test {
         m.address_bytes = static_cast<std::uint32_t>(address.size());
         m.generation = generation;
         std::memcpy(m.address, address.data(), address.size());
+        m.secret_hi = node + 1;
+        m.secret_lo = node + 2;
         return m;
     }
 
@@ -184,11 +186,52 @@ TEST_F(nodes, what_a_moved_helper_says_changes_its_nodes_address_and_no_others) 
     EXPECT_EQ(one, address_of(b));
     EXPECT_TRUE(take_moved(board, moved(6, two, 6), &index)) << "what was overtaken";
     EXPECT_EQ(one, address_of(b));
-    EXPECT_TRUE(take_moved(board, moved(7, two), &index));
-    EXPECT_EQ(-1, index) << "nobody here knows it";
     board.nodes()[a].helper.generation = 3; // somebody writes it
     EXPECT_TRUE(take_moved(board, moved(5, two), &index));
     EXPECT_EQ(3U, board.nodes()[a].helper.generation);
+}
+
+TEST_F(nodes, a_helper_that_moved_before_its_node_is_met_is_known_when_it_is) {
+    std::int32_t index = -1;
+    EXPECT_TRUE(take_moved(board, moved(7, two), &index));
+    EXPECT_EQ(7, index);
+    EXPECT_EQ(7, publish_node(board, there(7, one))) << "with the address of its start";
+    EXPECT_EQ(two, address_of(7));
+    EXPECT_EQ(4U, board.nodes()[7].helper.generation);
+    EXPECT_EQ(8U, board.nodes()[7].secret_hi);
+    EXPECT_EQ(9U, board.nodes()[7].secret_lo);
+    board.nodes()[8].node = 8; // a rank is about to write it
+    EXPECT_TRUE(take_moved(board, moved(8, two), &index));
+    EXPECT_EQ(8, index);
+    EXPECT_EQ(two, address_of(8));
+    EXPECT_EQ(9U, board.nodes()[8].secret_hi);
+    for (std::uint32_t i = 2; i < layout::max_nodes; ++i) {
+        EXPECT_GE(publish_node(board, there(10000 + i, one)), 0) << i;
+    }
+    EXPECT_TRUE(take_moved(board, moved(9, two), &index));
+    EXPECT_EQ(-1, index) << "no room";
+}
+
+TEST_F(nodes, a_rank_and_news_that_enter_a_node_at_once_leave_it_whole) {
+    layout::node_entry &e = board.nodes()[7];
+    for (int round = 0; round < 200; ++round) {
+        e.node = 0;
+        e.helper.generation = 0;
+        std::atomic<unsigned> ready{0};
+        std::thread rank([&] {
+            for (++ready; ready < 2;) {
+            }
+            EXPECT_EQ(7, publish_node(board, there(7, one)));
+        });
+        for (++ready; ready < 2;) {
+        }
+        std::int32_t index = -1;
+        EXPECT_TRUE(take_moved(board, moved(7, two), &index));
+        EXPECT_EQ(7, index);
+        rank.join();
+        ASSERT_EQ(8U, e.secret_hi);
+        ASSERT_TRUE(two == address_of(7) || one == address_of(7)); // that, if the rank stood still as it wrote
+    }
 }
 
 TEST_F(nodes, what_is_wrong_changes_nothing) {
@@ -207,6 +250,7 @@ TEST_F(nodes, what_is_wrong_changes_nothing) {
     refused("secret", [](auto &m) { m.head.secret_hi ^= 1; });
     refused("secret", [](auto &m) { m.head.secret_lo ^= 1ULL << 63; });
     refused("count", [](auto &m) { m.head.count = 1; });
+    refused("no node", [](auto &m) { m.node = 0; });
     refused("no generation", [](auto &m) { m.generation = 0; });
     refused("a generation in the middle", [](auto &m) { m.generation = 5; });
     refused("no address", [](auto &m) { m.address_bytes = 0; });

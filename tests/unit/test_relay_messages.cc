@@ -83,12 +83,12 @@ TEST_F(relay_messages, a_good_one_is_delivered_item_by_item) {
 
 TEST_F(relay_messages, one_that_a_helper_moved_is_taken_whole_and_as_nothing_else) {
     layout::node_entry &e = board.nodes()[4];
-    e.node = 1004;
+    e.node = 4;
     write_address(e.helper, reinterpret_cast<const std::byte *>("first"), 5);
     layout::relay_message_moved m{};
     m.head = h;
     m.head.count = 0;
-    m.node = 1004;
+    m.node = 4;
     m.address_bytes = 5;
     m.generation = layout::first_address + 2;
     std::memcpy(m.address, "other", 5);
@@ -110,8 +110,9 @@ TEST_F(relay_messages, one_that_a_helper_moved_is_taken_whole_and_as_nothing_els
     EXPECT_EQ(4U, gate.rejected());
     m.head.secret_lo ^= 1;
     EXPECT_EQ(layout::first_address + 2, moved(2));
-    m.node = 1005; // nobody here knows it
+    m.node = 1005; // nobody here knows it yet
     EXPECT_EQ(layout::first_address + 2, moved(2));
+    EXPECT_TRUE(is_published(board, 1005));
     EXPECT_EQ(4U, gate.rejected());
     EXPECT_TRUE(got.empty());
 }

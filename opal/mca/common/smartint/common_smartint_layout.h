@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 7;
+inline constexpr std::uint32_t version = 8;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -195,8 +195,8 @@ struct alignas(line) slot {
 static_assert(sizeof(slot) % line == 0);
 static_assert(offsetof(slot, requests) == 7 * line);
 
-// Another node. Taken by the first local rank that learns of it, written by it or another one; the address again by
-// whoever is told of another one, the helper or a rank.
+// Another node. Taken by the first who learns of it, a rank that meets it or whoever is told that its helper moved
+// (this node's helper or a rank), and written by that one or another; the address again by whoever is told so later.
 struct alignas(line) node_entry {
     address_cell helper;  // its helper's
     shared<std::uint64_t> node; // hash of its identity, 0: nobody has the entry; compare-exchange, once
@@ -244,8 +244,9 @@ struct relay_message_moved {
     std::uint32_t address_bytes;
     std::uint32_t generation; // of the address on its own board: the larger one is the later
     std::uint8_t address[node_address_bytes];
+    std::uint64_t secret_hi, secret_lo; // of that node's board, for whoever has not met it yet
 };
-static_assert(sizeof(relay_message_moved) == 144);
+static_assert(sizeof(relay_message_moved) == 160);
 static_assert(sizeof(relay_message_header) == 32 && sizeof(relay_message_item) == 32);
 inline constexpr std::uint32_t relay_batch = 32;
 

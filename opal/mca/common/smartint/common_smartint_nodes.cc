@@ -46,18 +46,25 @@ std::int32_t enter(segment &board, std::uint64_t identity) {
     return -1;
 }
 
-// The first address of an entry, with the secrets that stay as they are. By one of those who know them, whoever took
-// the entry: it may have been killed since.
-void write_first(layout::node_entry &e, const remote_node &node) {
-    std::uint32_t found = 0;
-    if (claim(e.helper, &found)) {
-        e.secret_hi = node.secret_hi;
-        e.secret_lo = node.secret_lo;
-        fill(e.helper, layout::first_address, node.helper, node.helper_bytes);
+// The address in an entry, if it is later than what is there; the first one with the secrets, which stay as they are.
+// By any of those who know them, whoever took the entry: it may have been killed since. What somebody else is writing
+// may be older, so it is waited for.
+void renew(layout::node_entry &e, const remote_node &node, std::uint32_t generation) {
+    for (int spin = 0; spin < write_spins; ++spin) {
+        std::uint32_t found = e.helper.generation.load(std::memory_order_acquire); // N2, pairs with N1
+        if (whole(found) && generation <= found) {
+            return;
+        }
+        const bool first = 0 == found;
+        if (0 != found % 2 || !claim(e.helper, &found)) {
+            continue;
+        }
+        if (first) {
+            e.secret_hi = node.secret_hi;
+            e.secret_lo = node.secret_lo;
+        }
+        fill(e.helper, generation, node.helper, node.helper_bytes);
         return;
-    }
-    for (int spin = 0; spin < write_spins && found < layout::first_address; ++spin) {
-        found = e.helper.generation.load(std::memory_order_acquire); // N2, pairs with N1
     }
 }
 
@@ -93,7 +100,7 @@ std::int32_t publish_node(segment &board, const remote_node &node) {
     }
     const std::int32_t index = enter(board, node.identity);
     if (index >= 0) {
-        write_first(board.nodes()[index], node);
+        renew(board.nodes()[index], node, layout::first_address);
     }
     return index;
 }
@@ -111,28 +118,26 @@ layout::relay_message_moved compose_moved(const segment &board, std::uint32_t in
     m.address_bytes = static_cast<std::uint32_t>(address.bytes.size());
     m.generation = address.generation;
     std::copy(address.bytes.begin(), address.bytes.end(), reinterpret_cast<std::byte *>(m.address));
+    m.secret_hi = board.header().secret_hi;
+    m.secret_lo = board.header().secret_lo;
     return m;
 }
 
 bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32_t *index) {
     *index = -1;
-    if (!addressed_here(board, m.head) || 0 != m.head.count || 0 == m.address_bytes ||
+    if (!addressed_here(board, m.head) || 0 != m.head.count || 0 == m.node || 0 == m.address_bytes ||
         m.address_bytes > layout::node_address_bytes || !whole(m.generation)) {
         return false;
     }
-    for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
-        layout::node_entry &e = board.nodes()[i];
-        if (m.node != e.node.load(std::memory_order_relaxed) || !is_published(board, i)) {
-            continue;
-        }
-        *index = static_cast<std::int32_t>(i);
+    // Who told us will not do so again. Where no rank here has met that node the news would be lost, and the first one
+    // to enter it would do so with the address that it began with: so we enter it.
+    *index = enter(board, m.node);
+    if (*index >= 0) {
         // News may overtake each other, and every rank tells. Two helpers that both took another's place tell each
         // other at every new connection: if that were news, they would make new ones for ever.
-        std::uint32_t found = e.helper.generation.load(std::memory_order_relaxed);
-        if (whole(found) && m.generation > found && claim(e.helper, &found)) { // else somebody is writing it
-            fill(e.helper, m.generation, reinterpret_cast<const std::byte *>(m.address), m.address_bytes);
-        }
-        return true;
+        renew(board.nodes()[*index],
+              {m.node, reinterpret_cast<const std::byte *>(m.address), m.address_bytes, m.secret_hi, m.secret_lo},
+              m.generation);
     }
     return true;
 }

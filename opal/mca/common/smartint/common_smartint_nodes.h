@@ -52,8 +52,8 @@ bool addressed_here(const segment &board, const layout::relay_message_header &h)
 // To node `index` of the table, which is_published(): this node's helper is at `address` now.
 layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
                                           const helper_address &address);
-// Such a message, from a helper or a rank: a new address goes into the table. False: it is wrong or not
-// for this node. *index: whose address it is, -1 where nobody here knows that node.
+// Such a message, from a helper or a rank: a new address goes into the table, and so does a node that nobody
+// here has met. False: it is wrong or not for this node. *index: whose address it is, -1: the table is full.
 bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32_t *index);
 
 } // namespace smartint
