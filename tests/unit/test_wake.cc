@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -180,6 +181,31 @@ TEST_F(waking, a_rank_that_is_gone_is_tried_once_and_not_reported) {
     slot->control.start_time = slot->control.start_time - 1;
     EXPECT_FALSE(w.wake(0, *slot)) << "no second try";
     EXPECT_FALSE(reports_pending());
+}
+
+TEST_F(waking, a_rank_is_woken_again_when_there_are_descriptors_again) {
+    const unsigned before = test::open_descriptors();
+    rlimit all{};
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &all));
+    const rlimit none{0, all.rlim_max};
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    EXPECT_FALSE(w.wake(0, *slot));
+    for (int i = 0; i < 1000; ++i) {
+        EXPECT_FALSE(w.wake(0, *slot));
+    }
+    const int taken = w.take(slot->control.pid, slot->control.start_time, fd);
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &all));
+    EXPECT_TRUE(-EAGAIN == taken || -EMFILE == taken) << taken;
+    EXPECT_TRUE(waker::may_pass(taken));
+    EXPECT_EQ(before, test::open_descriptors());
+    test::wait_until("it is woken", [&] { return w.wake(0, *slot); });
+    EXPECT_TRUE(drain_eventfd(fd));
+    EXPECT_EQ(before + 1, test::open_descriptors());
+    EXPECT_FALSE(waker::may_pass(-EPERM));
+    EXPECT_FALSE(waker::may_pass(-ESRCH));
+    testing::internal::CaptureStderr();
+    flush_reports();
+    EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("Too many open files"));
 }
 
 } // namespace

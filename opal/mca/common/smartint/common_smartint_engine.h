@@ -569,7 +569,7 @@ private:
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
-    int doorbell_[layout::max_helpers]; // -1 not taken yet, -2 not to be had
+    int doorbell_[layout::max_helpers]; // -1 not taken yet, or descriptors ran out; -2 not to be had
     std::uint32_t doorbell_pid_[layout::max_helpers] = {}; // whose it is
     // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
     // helper lives, whose address all know from the beginning.

@@ -206,14 +206,14 @@ void engine::ring_helper(unsigned index) {
     }
     int error = 0;
     if (-1 == doorbell) {
-        const int fd = take_descriptor(pid, h.start_time.load(std::memory_order_relaxed),
-                                       h.doorbell_fd.load(std::memory_order_relaxed));
-        doorbell = fd < 0 ? -2 : fd;
+        const int fd = waker_.take(pid, h.start_time.load(std::memory_order_relaxed),
+                                   h.doorbell_fd.load(std::memory_order_relaxed));
+        doorbell = fd >= 0 ? fd : waker::may_pass(fd) ? -1 : -2;
         error = fd < 0 ? -fd : 0;
     }
     if (doorbell >= 0) {
         ring_eventfd(doorbell);
-    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error) {
+    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error && EAGAIN != error) {
         tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
     }
 }

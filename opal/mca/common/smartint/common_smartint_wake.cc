@@ -18,6 +18,11 @@
 #include "common_smartint_log.h"
 
 namespace smartint {
+namespace {
+
+constexpr int retry_ms = 100; // after descriptors ran out: who waits to be woken loses overlap only
+
+} // namespace
 
 std::uint64_t process_start_time(std::uint32_t pid) {
     char path[40];
@@ -74,7 +79,7 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
     }
     errno = 0;
     const std::uint64_t started = process_start_time(pid);
-    int fd = EMFILE == errno || ENFILE == errno ? -errno : -ESRCH; // out of descriptors, or gone
+    int fd = waker::may_pass(-errno) ? -errno : -ESRCH; // out of descriptors, or gone
     if (0 != start_time && started == start_time) {
         fd = static_cast<int>(syscall(SYS_pidfd_getfd, pidfd, their_fd, 0));
         if (fd < 0) {
@@ -111,6 +116,21 @@ int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, s
     return fd;
 }
 
+bool waker::may_pass(int result) {
+    return -EMFILE == result || -ENFILE == result || -ENOMEM == result || -EAGAIN == result;
+}
+
+int waker::note_shortage(int result) {
+    if (may_pass(result)) {
+        next_try_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(retry_ms);
+    }
+    return result;
+}
+
+int waker::take(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
+    return short_of_descriptors() ? -EAGAIN : note_shortage(take_descriptor(pid, start_time, their_fd));
+}
+
 void waker::use_module(wake_kind how, const wake_identity &who, stats *s) {
     how_ = how;
     who_ = who;
@@ -118,9 +138,9 @@ void waker::use_module(wake_kind how, const wake_identity &who, stats *s) {
 }
 
 bool waker::has_module() {
-    if (unknown == module_) {
-        const int fd = wake_kind::eventfd == how_ ? -1 : module_waker(who_);
-        module_ = fd < 0 ? impossible : fd;
+    if (unknown == module_ && (wake_kind::eventfd == how_ || !short_of_descriptors())) {
+        const int fd = wake_kind::eventfd == how_ ? -1 : note_shortage(module_waker(who_));
+        module_ = fd >= 0 ? fd : may_pass(fd) ? unknown : impossible;
     }
     return module_ >= 0;
 }
@@ -171,24 +191,24 @@ bool waker::wake(unsigned i, const layout::slot &s) {
     }
     int error = 0;
     if (unknown == fd_[i]) {
-        int fd = take_descriptor(c.pid.load(std::memory_order_relaxed), c.start_time,
-                                 c.wake_fd.load(std::memory_order_relaxed));
+        int fd = take(c.pid.load(std::memory_order_relaxed), c.start_time,
+                      c.wake_fd.load(std::memory_order_relaxed));
         // It may have stopped since, closed its descriptor and opened something else under the number. The store of
         // `stopped` is before that close, which the kernel's lock on the table orders before our taking.
         if (fd >= 0 && !may_be_woken(c)) {
             ::close(fd);
             return false;
         }
-        fd_[i] = fd < 0 ? impossible : fd;
+        fd_[i] = fd >= 0 ? fd : may_pass(fd) ? unknown : impossible;
         error = fd < 0 ? -fd : 0;
     }
-    if (impossible != fd_[i]) {
+    if (fd_[i] >= 0) {
         return ring_eventfd(fd_[i]);
     }
     if (instead(i)) {
         return true;
     }
-    if (0 != error && ESRCH != error) {
+    if (0 != error && ESRCH != error && EAGAIN != error) {
         tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
     }
     return false;

@@ -7,6 +7,7 @@
 // or where the user prefers it, the kernel module wakes (common_smartint_wake_module.h).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -35,7 +36,8 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd);
 // file (or memory) of so many bytes. For that the kernel wants less than for taking the descriptor itself.
 int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes);
 
-// The other ranks' descriptors on this node, taken at first use.
+// The other ranks' descriptors on this node, taken at first use. One that is refused is not tried again, but for want
+// of descriptors: those run out for a while.
 class waker {
 public:
     ~waker() { close(); }
@@ -51,6 +53,10 @@ public:
     // By the module, if that comes first; and if it comes after a copy that was refused.
     bool first(std::uint32_t number) { return wake_kind::module == how_ && by_module(number); }
     bool instead(std::uint32_t number) { return wake_kind::automatic == how_ && by_module(number); }
+    // take_descriptor(); for a while after a failure that may pass -EAGAIN, at once: a try is several system calls.
+    int take(std::uint32_t pid, std::uint64_t start_time, int their_fd);
+    // Of what take() returned: later it may be another.
+    static bool may_pass(int result);
     void close();
 
 private:
@@ -58,7 +64,11 @@ private:
     static constexpr int impossible = -2;
     bool by_module(std::uint32_t number);
     bool has_module();
+    bool short_of_descriptors() const { return std::chrono::steady_clock::now() < next_try_; }
+    int note_shortage(int result);
     std::vector<int> fd_;
+    // One for all, as they are one process's. Before the first failure long past.
+    std::chrono::steady_clock::time_point next_try_;
     int module_ = unknown;
     wake_kind how_ = wake_kind::eventfd;
     wake_identity who_;

@@ -27,8 +27,9 @@ static_assert(helper_number(layout::max_helpers) <= SMARTINT_MAX_RANKS);
 int enlist(const wake_identity &who, std::uint32_t role, std::uint32_t number, std::string *why) {
     const int fd = ::open(SMARTINT_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        *why = ENOENT == errno ? "the module is not loaded" : std::strerror(errno);
-        return -1;
+        const int error = errno;
+        *why = ENOENT == error ? "the module is not loaded" : std::strerror(error);
+        return -error;
     }
     smartint_version v{};
     smartint_registration r{};

@@ -31,7 +31,7 @@ constexpr std::uint32_t helper_number(unsigned index) { return layout::max_slots
 
 // A nonblocking descriptor to sleep on, or a negative number and *why.
 int module_sleeper(const wake_identity &who, std::uint32_t number, std::string *why);
-// One to wake by, or a negative number.
+// One to wake by, or a negative number: -errno where the device cannot be opened.
 int module_waker(const wake_identity &who);
 // Wakes those numbered, in order, up to the first that nobody has: how many.
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count);
