@@ -473,6 +473,43 @@ TEST(helper, many_notices_at_once_travel_in_batches_and_none_is_lost) {
     }
 }
 
+TEST(patience, grows_while_nothing_moves_and_begins_again_when_something_does) {
+    patience p;
+    EXPECT_EQ(1, p.next_ms(0));
+    EXPECT_EQ(1, p.next_ms(0)) << "something else woke it";
+    int before = 1;
+    for (int i = 0; i < 20; ++i) {
+        p.slept_in_vain();
+        EXPECT_EQ(std::min(2 * before, 32), p.next_ms(0));
+        before = p.next_ms(0);
+    }
+    EXPECT_EQ(32, before);
+    EXPECT_EQ(1, p.next_ms(1));
+    p.slept_in_vain();
+    EXPECT_EQ(2, p.next_ms(1));
+}
+
+TEST(helper, does_not_look_a_thousand_times_a_second_whether_one_that_stands_still_goes_on) {
+    node a(1), b(1);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard())); // and does nothing: it does not even say who it is
+    introduce(a, 0, b);
+    ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1));
+    a.run();
+    wait_until("it has tried", [&] { return 4 <= a.line().sleeps; });
+    using clock = std::chrono::steady_clock;
+    const std::uint64_t sleeps = a.line().sleeps;
+    const auto begin = clock::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    const std::uint64_t more = a.line().sleeps - sleeps;
+    // of so many milliseconds, however many that were; 1 to 32 first
+    EXPECT_LE(more, 6 + (clock::now() - begin) / std::chrono::milliseconds(16));
+    b.run();
+    wait_until("it goes on, and has it", [&] { return 1 == b.line().delivered; });
+}
+
 // One notice from each to the other, by their helpers.
 void notice_each_way(node &a, node &b, std::uint32_t sequence) {
     const auto before = [](node &n) { return n.board.slot(0).control.notices_posted.load(); };

@@ -21,7 +21,6 @@ namespace {
 enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else: a slot
 
 constexpr int attach_look_ms = 20;      // while ranks are still to come
-constexpr int backlog_look_ms = 1;      // while the network is full
 constexpr int unwatched_look_ms = 1000; // whether ranks live that no descriptor tells of
 
 // In the place of a rank's descriptor.
@@ -231,6 +230,21 @@ unsigned core::pass() {
     return events;
 }
 
+// While something waits for a node: UCX's tcp leaves a connection that the peer has not answered (its helper stands
+// still, or is busy) in its set as one to write to, so that its descriptor is ready all the time and we would not sleep
+// at all. Heard by edges it tells of what happens from here on, once.
+void core::hear_news_only(bool yes) {
+    if (yes == news_only_ || !relay_.is_open() || relay_.net().event_fd() < 0) {
+        return;
+    }
+    epoll_event e{};
+    e.events = yes ? EPOLLIN | EPOLLET : EPOLLIN;
+    e.data.u64 = tag_network;
+    if (0 == epoll_ctl(epoll_, EPOLL_CTL_MOD, relay_.net().event_fd(), &e)) {
+        news_only_ = yes;
+    }
+}
+
 void core::sleep() {
     layout::helper_line &l = line();
     l.state.store(layout::helper_sleeping, std::memory_order_release);
@@ -248,12 +262,18 @@ void core::sleep() {
     if (unwatched_ > 0) {
         timeout = timeout < 0 ? unwatched_look_ms : std::min(timeout, unwatched_look_ms);
     }
-    if (relay_.backlog()) {
-        timeout = backlog_look_ms;
+    const bool full = relay_.backlog();
+    hear_news_only(full);
+    if (full) {
+        const int wait = full_.next_ms(relay_.moves());
+        timeout = timeout < 0 ? wait : std::min(timeout, wait);
     }
     epoll_event events[16];
     const int n = epoll_wait(epoll_, events, 16, timeout);
     l.sleeps.fetch_add(1, std::memory_order_relaxed);
+    if (full && 0 == n) {
+        full_.slept_in_vain();
+    }
     for (int i = 0; i < n; ++i) {
         const std::uint64_t tag = events[i].data.u64;
         if (tag_doorbell == tag) {

@@ -5,6 +5,7 @@
 // whenever nobody needs it. A library with a small main(), so that tests run it in-process.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <vector>
@@ -15,6 +16,27 @@
 #include "smartintd_relay.h"
 
 namespace smartint::daemon {
+
+// How long to sleep while the network is full: shortly at first, then longer and longer, up to where a node that stands
+// still costs next to nothing. The transport's descriptor tells of what happens sooner; this is for what it misses.
+class patience {
+public:
+    // For the next sleep. moves: relay::moves(); another number than last time: it begins again.
+    int next_ms(std::uint64_t moves) {
+        if (moves != moves_) {
+            moves_ = moves;
+            ms_ = shortest_ms;
+        }
+        return ms_;
+    }
+    void slept_in_vain() { ms_ = std::min(2 * ms_, longest_ms); } // nothing came, and the time was over
+
+private:
+    static constexpr int shortest_ms = 1;
+    static constexpr int longest_ms = 32;
+    int ms_ = shortest_ms;
+    std::uint64_t moves_ = 0;
+};
 
 class core {
 public:
@@ -42,6 +64,7 @@ private:
     void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
     unsigned scan();
     bool anything_armed() const;
+    void hear_news_only(bool yes);
     void sleep();
     layout::helper_line &line() { return board_.helper(options_.index); }
 
@@ -49,6 +72,7 @@ private:
     segment board_;
     relay relay_;
     waker waker_;
+    patience full_; // of the network
     std::string why_;
     int epoll_ = -1;
     int doorbell_ = -1;
@@ -61,6 +85,7 @@ private:
     unsigned seen_ = 0; // ranks that have attached
     bool started_ = false;
     bool unlinked_ = false;
+    bool news_only_ = false; // of the network's descriptor
     std::atomic<bool> stop_{false};
 };
 

@@ -166,6 +166,7 @@ relay::node *relay::find(std::uint32_t index) {
     if (!n.broken && announces_) {
         n.announce = true;
         ++waiting_;
+        ++moves_;
     }
     return n.broken ? nullptr : &n;
 }
@@ -182,6 +183,7 @@ unsigned relay::push() {
         if (nullptr == n) {
             continue;
         }
+        moves_ += n->items.empty() ? 1 : 0;
         if (n->items.size() >= backlog_limit) {
             n->items.erase(n->items.begin());
             --waiting_;
@@ -210,6 +212,7 @@ unsigned relay::flush(std::uint32_t index, node &n) {
         case network::result::done:
             n.announce = false;
             --waiting_;
+            ++moves_;
             ++done;
         }
     }
@@ -232,6 +235,7 @@ unsigned relay::flush(std::uint32_t index, node &n) {
         n.items.erase(n.items.begin(), n.items.begin() + count);
         waiting_ -= count;
         sent_ += count;
+        ++moves_;
         done += count;
     }
     return done;

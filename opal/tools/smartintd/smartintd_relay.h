@@ -35,6 +35,9 @@ public:
     // reached here, and those of others at the first connection. Once, after open.
     void announce();
     bool backlog() const { return waiting_ > 0; }
+    // Changes whenever something went out, or begins to wait for a node that nothing waited for: what waits may not
+    // be the same as before.
+    std::uint64_t moves() const { return moves_; }
     std::uint64_t rejected() const { return rejected_; }
     std::uint64_t sent() const { return sent_; }
 
@@ -65,6 +68,7 @@ private:
     std::unordered_map<std::uint32_t, node> nodes_;
     bool announces_ = false;
     std::size_t waiting_ = 0;
+    std::uint64_t moves_ = 0;
     std::uint64_t rejected_ = 0;
     std::uint64_t sent_ = 0;
 };
