@@ -115,6 +115,15 @@ expect_ok
 expect_message "$TITLE" 'Program: +/bin/false' 'Reason: ' 'Remedy: '
 verdict
 
+# One that runs, and whose network cannot be opened: it is not said that it did not start.
+printf '#!/bin/sh\nexec %s "$@" --device=nosuch0\n' \
+    "${SMARTINT_COMPONENT_DIR:-$HOME/.openmpi/components}/smartintd" >"$WORK/deaf" && chmod 755 "$WORK/deaf"
+run_job helper-without-network 30 "${S[@]}" --mca smartint_helper_path "$WORK/deaf" --mca smartint_network always "$PROGRAM" 1 2
+expect_ok
+expect_message 'smartint helper process of this node runs, but has no network' 'Transport/device: +tcp/any' \
+    'Reason: +no device of that transport' 'Remedy: '
+verdict
+
 # One that hangs. One that is only late is tried between nodes (tests/cluster/test_faults.sh).
 printf '#!/bin/sh\nsleep 23\n' >"$WORK/hangs" && chmod 755 "$WORK/hangs"
 run_job helper-hangs 60 "${S[@]}" --mca smartint_helper_path "$WORK/hangs" --mca smartint_network always "$PROGRAM" 1 2

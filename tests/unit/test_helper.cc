@@ -8,10 +8,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <thread>
 
+#include "common_smartint_helper_client.h"
 #include "common_smartint_nodes.h"
 #include "common_smartint_ring.h"
 #include "harness.h"
@@ -181,6 +183,34 @@ TEST(helper, says_hello_on_its_line_and_goodbye_at_the_end) {
     n.run();
     n.finish();
     EXPECT_EQ(layout::helper_gone, n.line().state.load());
+}
+
+TEST(helper, that_its_network_cannot_be_opened_stands_on_its_line_and_it_runs) {
+    node n;
+    n.attach_all();
+    options o = n.standard();
+    o.device = "nosuch0";
+    ASSERT_TRUE(n.make(o)) << n.helper->why();
+    EXPECT_EQ(static_cast<std::uint32_t>(ENODEV), n.line().network_error.load());
+    EXPECT_NE(std::string::npos, helper_client::network_problem(n.board).find("device"));
+    bool late = false;
+    helper_client client;
+    EXPECT_TRUE(client.address(n.board, 10000, &late).empty());
+    EXPECT_FALSE(late);
+    n.line().network_error = 0xfffffff0U; // anybody here may write it
+    EXPECT_FALSE(helper_client::network_problem(n.board).empty());
+    for (const auto state : {layout::helper_absent, layout::helper_starting, layout::helper_gone}) {
+        n.line().state = state;
+        EXPECT_EQ("", helper_client::network_problem(n.board)) << state;
+    }
+    for (const bool network : {true, false}) { // in its place: one that has it, one that needs none
+        o = n.standard();
+        o.transport = network ? o.transport : "none";
+        n.helper.reset();
+        ASSERT_TRUE(n.make(o)) << n.helper->why();
+        EXPECT_EQ(0U, n.line().network_error.load());
+        EXPECT_EQ("", helper_client::network_problem(n.board));
+    }
 }
 
 TEST(helper, takes_the_boards_name_away_once_all_ranks_are_in) {

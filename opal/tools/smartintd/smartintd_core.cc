@@ -104,6 +104,7 @@ bool core::start(int board_fd) {
             relay_.announce();
         }
     }
+    l.network_error.store(static_cast<std::uint32_t>(relay_.error()), std::memory_order_relaxed); // H4, below
     if (unit_ < 0) {
         l.cpu.store(-1, std::memory_order_relaxed);
     }

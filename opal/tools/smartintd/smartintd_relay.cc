@@ -32,7 +32,8 @@ bool relay::open(const options &o, deliver d) {
     cfg.transport = o.transport;
     cfg.device = o.device;
     cfg.allow_write = false;
-    return 0 == network_.open(cfg, on_message, this);
+    error_ = network_.open(cfg, on_message, this);
+    return 0 == error_;
 }
 
 void relay::on_message(void *self, const std::byte *message, std::uint32_t bytes) {

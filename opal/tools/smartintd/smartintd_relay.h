@@ -23,7 +23,9 @@ public:
     explicit relay(segment &board) : board_(board) {}
     ~relay();
 
+    // False: there is no network, as error() says, or none was asked for.
     bool open(const options &o, deliver d);
+    int error() const { return error_; } // an errno; 0: there was none
     const network &net() const { return network_; }
     network &net() { return network_; }
     bool is_open() const { return network_.is_open(); }
@@ -67,6 +69,7 @@ private:
     deliver deliver_;
     std::unordered_map<std::uint32_t, node> nodes_;
     bool announces_ = false;
+    int error_ = 0;
     std::size_t waiting_ = 0;
     std::uint64_t moves_ = 0;
     std::uint64_t rejected_ = 0;

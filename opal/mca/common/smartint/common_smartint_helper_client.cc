@@ -140,6 +140,26 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
     }
 }
 
+std::string helper_client::network_problem(const segment &board) {
+    const auto &h = board.helper(0);
+    const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
+    // relaxed: ordered by the state. Any process of the node may have written any number.
+    const auto error = static_cast<int>(h.network_error.load(std::memory_order_relaxed));
+    if (0 == error || (layout::helper_sleeping != state && layout::helper_polling != state)) {
+        return {};
+    }
+    switch (error) { // what network::open() returns
+    case ENODEV:
+        return "no device of that transport could be opened by the helper";
+    case ENOMEM:
+        return "UCX could not start in the helper";
+    case EIO:
+        return "the transport gave the helper no address";
+    default:
+        return std::strerror(error);
+    }
+}
+
 // What was executed forks once more, and ends when it knows how that went.
 bool helper_client::any_failed(const segment &board) {
     bool failed = false;

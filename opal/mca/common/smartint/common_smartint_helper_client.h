@@ -29,6 +29,8 @@ public:
     // The helper's network address, waiting at most `milliseconds` for it; empty: none. Empty at
     // once where the helper has said that it can't start; `late` where the time was over.
     std::vector<std::byte> address(const segment &board, unsigned milliseconds, bool *late);
+    // Why the helper that relays runs without its network, in words; empty: it has one, needs none, or does not run.
+    static std::string network_problem(const segment &board);
     // True: one that was started has said that it can't, or ended without a word. Each is told once.
     bool any_failed(const segment &board);
 

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -87,7 +87,7 @@ struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
     shared<std::uint32_t> pid;
     shared<std::int32_t> doorbell_fd; // an eventfd of the helper, taken with pidfd_getfd
-    std::uint32_t pad1;
+    shared<std::uint32_t> network_error; // the errno that kept its network shut, before the state; 0: open, or not asked for
     shared<std::uint64_t> scans;
     shared<std::uint64_t> relayed;
     shared<std::uint64_t> delivered;

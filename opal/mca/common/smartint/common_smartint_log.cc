@@ -36,7 +36,7 @@ void to_stderr(const report &r) {
 const char *topic_name(topic t) {
     static constexpr const char *names[] = {
         "none",         "no-segment", "bad-segment",    "no-helper",   "helper-lost",
-        "no-transport", "no-thread",  "no-wake",        "no-module", "no-direct-copy",
+        "helper-network", "no-transport", "no-thread",  "no-wake",        "no-module", "no-direct-copy",
         "not-registered", "broken-ring",  "bad-parameter", "lost-peer"};
     static_assert(sizeof(names) / sizeof(names[0]) == topics);
     return names[static_cast<unsigned>(t)];

@@ -18,6 +18,7 @@ enum class topic : std::uint8_t {
     bad_segment,      // value: path, detail: what was expected
     no_helper,        // value: path of the helper, detail: why
     helper_lost,      // value: pid
+    helper_network,   // value: transport/device, detail: why
     no_transport,     // value: transport list, detail: what there is
     no_thread,        // detail: why
     no_wake,          // detail: why

@@ -215,9 +215,27 @@ void tell_of_failed_helpers() {
     }
 }
 
+// True: the helper runs, and without its network; told once for each that takes another's place.
+bool tell_of_deaf_helper() {
+    static std::uint32_t told = 0; // its pid
+    const segment &board = engine::instance().board_segment();
+    if (!state().relays || !board.mapped()) {
+        return false;
+    }
+    const std::uint32_t pid = board.helper(0).pid.load(std::memory_order_relaxed); // only spares the next lines
+    const std::string why = pid == told ? std::string() : helper_client::network_problem(board);
+    if (!why.empty()) {
+        const params &p = engine::instance().settings();
+        told = pid;
+        tell(topic::helper_network, (p.transport + "/" + p.device).c_str(), why.c_str());
+    }
+    return !why.empty();
+}
+
 void look_after_helpers() {
     glue_state &s = state();
     tell_of_failed_helpers();
+    tell_of_deaf_helper();
     engine &e = engine::instance();
     const params &p = e.settings();
     for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers);
@@ -268,7 +286,7 @@ void lead(const params &p, const job_shape &j) {
     if (state().relays && count > 0) {
         bool late = false;
         const auto address = state().helpers.address(board, helper_wait_ms, &late);
-        if (address.empty()) {
+        if (address.empty() && !tell_of_deaf_helper()) {
             const std::string after = "it was not ready after " + std::to_string(helper_wait_ms / 1000) + " s";
             tell(topic::no_helper, program.c_str(), late ? after.c_str() : "it could not start");
         }
