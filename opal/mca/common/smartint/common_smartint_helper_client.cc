@@ -153,6 +153,8 @@ std::string helper_client::network_problem(const segment &board) {
         return "no device of that transport could be opened by the helper";
     case ENOMEM:
         return "UCX could not start in the helper";
+    case ELIBBAD:
+        return "the helper finds a UCX that this smartint cannot use";
     case EIO:
         return "the transport gave the helper no address";
     default:

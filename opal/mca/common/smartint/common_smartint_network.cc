@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "common_smartint_network_impl.h"
+#include "common_smartint_ucx.h"
 
 namespace smartint {
 
@@ -257,6 +258,10 @@ bool network::impl::find(const network_config &cfg) {
 }
 
 int network::open(const network_config &cfg, handler h, void *arg) {
+    why_ = ucx_problem();
+    if (!why_.empty()) {
+        return ELIBBAD;
+    }
     auto *n = new impl;
     n->on_message = h;
     n->arg = arg;
