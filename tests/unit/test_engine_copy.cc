@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "common_smartint_log.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -250,6 +251,24 @@ TEST(copies, a_direct_copy_the_kernel_refuses_is_replaced_by_the_pipeline) {
             exchange(n, bytes, bytes, false);
         }
     }
+}
+
+// It has no number any more: the kernel refuses nothing, and a remedy for that would lead astray.
+TEST(copies, of_a_peer_that_has_ended_no_refusal_is_told) {
+    test::child c([] {
+        static std::vector<topic> said;
+        set_reporter([](const report &r) { said.push_back(r.what); });
+        for (const char *how : {"read", "write"}) {
+            node_pair n(with(how));
+            n.to_a->pid = 0x7ffffff0U;
+            n.to_b->pid = 0x7ffffff0U;
+            exchange(n, 1000000, 1000000, true);
+            EXPECT_EQ(1U, count(n.a, stat::fallbacks) + count(n.b, stat::fallbacks)) << how;
+        }
+        flush_reports();
+        EXPECT_TRUE(said.empty());
+    });
+    EXPECT_EQ(0, c.join());
 }
 
 TEST(copies, where_only_the_senders_copies_are_refused_a_shared_copy_falls_back) {

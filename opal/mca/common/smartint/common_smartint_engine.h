@@ -425,6 +425,7 @@ private:
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);
+    void no_copy_to(endpoint *ep, const char *call, int error);
     void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                     std::uint64_t length, bool write);
     // Take an entry of our slot for both sides to work on, from offset `from`.

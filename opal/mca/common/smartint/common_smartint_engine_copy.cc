@@ -60,6 +60,16 @@ bool engine::may_copy(endpoint *ep) {
     return ep->direct;
 }
 
+// From now on without the kernel's copies. ESRCH: the peer has ended, its number being one of our own namespace. That is
+// no refusal with a remedy, and what follows from it the runtime says. error 0: it was the other side's copy.
+void engine::no_copy_to(endpoint *ep, const char *call, int error) {
+    ep->direct = false;
+    stats_.add(stat::fallbacks);
+    if (ESRCH != error) {
+        tell(topic::no_direct_copy, call, 0 != error ? std::strerror(error) : "the other process was refused");
+    }
+}
+
 void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
                         std::uint64_t length, bool write) {
     job.remote = remote;
@@ -339,10 +349,7 @@ void engine::finished_copy(copy_job *job) {
     unlist(job);
     endpoint *ep = nullptr != job->receive ? job->receive->peer : job->send->peer;
     if (failed) {
-        ep->direct = false;
-        stats_.add(stat::fallbacks);
-        tell(topic::no_direct_copy, job->write ? "process_vm_writev" : "process_vm_readv",
-             0 != error ? std::strerror(error) : "the other process was refused");
+        no_copy_to(ep, job->write ? "process_vm_writev" : "process_vm_readv", error);
     }
     if (nullptr != job->receive) {
         recv_op *op = job->receive;

@@ -116,11 +116,9 @@ std::byte *rma::address_of(const rma_peer *p, std::uint64_t target) {
     return route::self == p->ep->way ? reinterpret_cast<std::byte *>(target) : nullptr;
 }
 
-// Not permitted between these two: once told, everything goes by message.
+// Not permitted between these two, or the target has ended: everything goes by message.
 rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
-    p->ep->direct = false;
-    e_.stats_.add(stat::fallbacks);
-    tell(topic::no_direct_copy, call, std::strerror(errno));
+    e_.no_copy_to(p->ep, call, errno);
     return step::full;
 }
 
