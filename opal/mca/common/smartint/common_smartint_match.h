@@ -35,13 +35,15 @@ struct match_queue {
     match_queue *next = nullptr;
 };
 
-// A message without a receive. Data of an eager one, or the RTS, follows in `bytes`.
+// A message without a receive. Data of an eager one, or the RTS, follows in `bytes`. What every message uses lies together,
+// behind what few do.
 struct unexpected {
-    struct linked {
+    struct linked { // nothing is in it while the message does not stand in that queue
         list_hook hook;
-        unexpected *self = nullptr;
+        unexpected *self;
     };
-    linked link[4]; // exact, any source, any tag, both
+    linked wild[3]; // any source, any tag, both
+    linked exact;
     match_key key{};
     std::uint8_t type = 0; // wire::type
     endpoint *peer = nullptr;
@@ -51,6 +53,7 @@ struct unexpected {
     std::uint64_t order = 0;  // of arrival
     unexpected *pool_link = nullptr;
 
+    linked &link(unsigned kind) { return 0 == kind ? exact : wild[kind - 1]; }
     std::byte *bytes() { return reinterpret_cast<std::byte *>(this + 1); }
 };
 
@@ -135,6 +138,9 @@ private:
     void sweep(table &t);
     unexpected *find_among(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void index_kind(unsigned kind);
+    // Does the message stand in the queue of this kind? Negative tags are the library's own: no wildcard gets them.
+    bool stands_in(unsigned kind, const match_key &k) const { return indexed_[kind] && (0 == (kind & 2) || k.tag >= 0); }
+    void append(unexpected *u, unsigned kind);
     static match_key wild_key(const match_key &k, unsigned kind);
 
     table posted_;
@@ -145,8 +151,12 @@ private:
     std::uint64_t wilds_ = 0;           // of them, with a wildcard
     std::uint64_t wild_posted_[4] = {}; // by kind: any source 1, any tag 2
     bool indexed_[4] = {true, false, false, false};
-    unexpected *pool_ = nullptr; // small ones, reused
-    unsigned pool_size_ = 0;
+    struct pool { // small ones, used again
+        unexpected *first = nullptr;
+        unsigned size = 0;
+    };
+    static constexpr std::uint32_t pooled_bytes[] = {64, 512};
+    pool pools_[2];
 };
 
 } // namespace smartint
