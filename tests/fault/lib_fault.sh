@@ -32,7 +32,8 @@ JOB=
 WATCHED=()      # programs of the current job, by which its processes are known
 
 fault_cleanup() {
-    [ -z "$JOB" ] || kill -KILL "$JOB" 2>/dev/null
+    # timeout, which ends mpirun, and after a while kills it. Killed itself it would leave a job that nobody ends.
+    [ -z "$JOB" ] || { kill -TERM "$JOB" && wait "$JOB"; } 2>/dev/null
     { exec 2>&8; } 2>/dev/null
     command -v script_cleanup >/dev/null && script_cleanup
     rm -rf -- "$WORK" ${TEST_TMP:+"$TEST_TMP"}

@@ -79,6 +79,9 @@ done
     end_by mpirun-killed-without-helper moving 'kill -KILL "$(mpirun_pid)"' "${S[@]}" --mca smartint_helpers 0
     # All ranks at once, then mpirun: nobody of Open MPI is left.
     end_by all-killed moving 'kill -KILL $(mpirun_pid) $(pids phases)' "${S[@]}"
+    # Only these two look at the board's name alone: who made it had one call of progress, and nobody of ours is left.
+    end_by all-killed-without-helper ready 'kill -KILL $(mpirun_pid) $(pids phases)' "${S[@]}" --mca smartint_helpers 0
+    end_by all-killed-btl ready 'kill -KILL $(mpirun_pid) $(pids phases)' -np 2 --mca pml ob1 --mca btl smartint,self
     OF_STOCK=look
 }
 
@@ -123,6 +126,18 @@ for who in 0 1; do
     for pid in $(pids sleep); do kill -KILL "$pid"; done
     verdict
 done
+
+# The leader, when the board's file has all its space and nobody else has heard of it.
+if preload preload_faults; then
+    begin_job killed-while-it-makes-the-board 120 "${S[@]}" -x LD_PRELOAD="$PRELOAD" -x SMARTINT_TEST_FAULT=die-in-reserve \
+        "$PROGRAM"
+    WATCHED=(self)
+    end_job
+    expect_end
+    verdict
+else
+    skip killed-while-it-makes-the-board "there is no compiler for libraries"
+fi
 
 # ---- two jobs at once on this node
 

@@ -129,7 +129,6 @@ node_pair::node_pair(const params &given, bool threads) {
     EXPECT_EQ(0, a.create_board(2, nullptr));
     EXPECT_EQ(0, b.start(p, {name_of(1), 1, threads}, false));
     EXPECT_EQ(0, b.open_board(a.board_segment().ticket()));
-    a.board_complete();
     to_b = a.add_shared(name_of(1), 1);
     to_a = b.add_shared(name_of(0), 0);
     EXPECT_NE(nullptr, to_b);

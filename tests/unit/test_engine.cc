@@ -426,7 +426,33 @@ TEST(engine, a_board_is_made_in_the_second_directory_where_the_first_will_not_do
     ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
     ASSERT_EQ(0, b.start(p, {name_of(1), 1, false}, false));
     ASSERT_EQ(0, a.create_board(2, d.path().c_str()));
+    EXPECT_EQ(1U, d.left().size());
     EXPECT_EQ(0, b.open_board(a.board_segment().ticket()));
+    EXPECT_TRUE(d.left().empty());
+}
+
+TEST(engine, the_name_of_the_board_goes_with_the_last_rank_that_maps_it) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine all[3];
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(0, all[i].start(p, {name_of(i), i, false}, false));
+        ASSERT_EQ(0, 0 == i ? all[0].create_board(3) : all[i].open_board(all[0].board_segment().ticket()));
+        EXPECT_EQ(i < 2 ? 1U : 0U, d.left().size()) << i;
+    }
+}
+
+TEST(engine, the_name_of_the_board_goes_with_a_leader_that_stops_before_all_have_mapped_it) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine a, b;
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 1, false}, false));
+    ASSERT_EQ(0, a.create_board(3));
+    ASSERT_EQ(0, b.open_board(a.board_segment().ticket()));
+    b.stop();
     EXPECT_EQ(1U, d.left().size());
     a.stop();
     EXPECT_TRUE(d.left().empty());
@@ -438,12 +464,12 @@ TEST(engine, a_ticket_with_too_few_ranks_is_refused) {
     p.directory = d.path();
     engine a, b;
     ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
-    ASSERT_EQ(0, a.create_board(1, nullptr));
-    ASSERT_EQ(0, b.start(p, {name_of(1), 1, false}, false));
+    ASSERT_EQ(0, a.create_board(2, nullptr));
+    ASSERT_EQ(0, b.start(p, {name_of(2), 2, false}, false));
     EXPECT_EQ(EPROTO, b.open_board(a.board_segment().ticket()));
     EXPECT_FALSE(b.board_segment().mapped());
     EXPECT_EQ(nullptr, b.add_shared(name_of(0), 0));
-    EXPECT_EQ(nullptr, a.add_shared(name_of(1), 1));
+    EXPECT_EQ(nullptr, a.add_shared(name_of(2), 2));
 }
 
 TEST(engine, a_receive_from_a_lost_peer_fails_and_one_from_anybody_waits_on) {

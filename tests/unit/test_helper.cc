@@ -340,6 +340,25 @@ TEST(helper, ends_when_its_ranks_are_gone) {
     wait_until("it ends by itself", [&] { return n.over.load(); });
 }
 
+TEST(helper, ends_with_its_last_rank_while_there_is_more_to_do_all_the_time) {
+    node n(1);
+    child one([] { pause(); });
+    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    std::atomic<bool> enough{false};
+    std::thread flood([&] {
+        for (std::uint32_t sequence = 1; !enough; ++sequence) {
+            relay_post(n.board.relay(), 900, 1, make_rts_key(5, 6, 7), 70, sequence); // to a node that nobody knows
+        }
+    });
+    one.kill();
+    one.join();
+    wait_until("it ends by itself", [&] { return n.over.load(); });
+    enough = true;
+    flood.join();
+}
+
 TEST(helper, ends_when_its_ranks_were_gone_before_it_looked) {
     node n(2);
     child one([] {});

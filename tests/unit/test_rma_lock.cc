@@ -22,7 +22,6 @@ protected:
             EXPECT_EQ(0, all_[r].e.start(p, {test::name_of(r), static_cast<std::uint16_t>(r), false}, false));
             EXPECT_EQ(0, 0 == r ? all_[r].e.create_board(ranks, nullptr) : all_[r].e.open_board(all_[0].e.board_segment().ticket()));
         }
-        all_[0].e.board_complete();
         for (unsigned r = 0; r < ranks; ++r) {
             std::vector<rma_member> members;
             for (unsigned other = 0; other < ranks; ++other) {

@@ -133,13 +133,25 @@ TEST_F(segments, the_name_goes_with_unlink_and_the_mapping_stays) {
 TEST_F(segments, the_creator_takes_the_name_along_and_a_guest_does_not) {
     ASSERT_EQ(0, make());
     ASSERT_EQ(0, theirs_opens(mine.ticket()));
-    theirs.unlink();
     theirs.close();
     EXPECT_EQ(1U, directory.left().size());
     mine.close();
     EXPECT_TRUE(directory.left().empty());
     EXPECT_FALSE(mine.mapped());
     mine.close();
+}
+
+TEST_F(segments, its_path_is_told_before_there_is_a_file) {
+    static std::string told;
+    static bool there;
+    told.clear();
+    ASSERT_EQ(0, mine.create(directory.path().c_str(), 9, 1, ring, 1, 0, [](const char *path) {
+        told = path;
+        there = 0 == access(path, F_OK);
+    }));
+    EXPECT_EQ(directory.path() + "/" + mine.ticket().name, told);
+    EXPECT_FALSE(there);
+    EXPECT_EQ(0, access(told.c_str(), F_OK));
 }
 
 TEST_F(segments, no_descriptor_is_left_open) {

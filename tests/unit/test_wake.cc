@@ -65,6 +65,20 @@ TEST(start_time, is_known_for_live_processes_only) {
     EXPECT_EQ(0U, process_start_time(static_cast<std::uint32_t>(pid)));
 }
 
+TEST(start_time, of_one_that_ended_and_was_not_waited_for_is_not_what_it_was) {
+    struct meeting {
+        std::atomic<bool> go{false};
+    };
+    test::shared_object<meeting> m;
+    child c([&] { test::wait_until("go", [&] { return m->go.load(); }); });
+    const auto pid = static_cast<std::uint32_t>(c.pid());
+    EXPECT_GT(process_start_time(pid), ended_start_time);
+    m->go = true;
+    test::wait_until("it has ended", [&] { return ended_start_time == process_start_time(pid); });
+    EXPECT_EQ(0, c.join());
+    EXPECT_EQ(0U, process_start_time(pid));
+}
+
 TEST(start_time, does_not_depend_on_the_name_of_the_process) {
     const std::uint64_t before = process_start_time(static_cast<std::uint32_t>(getpid()));
     char name[16] = {};

@@ -22,6 +22,7 @@ enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else:
 
 constexpr int attach_look_ms = 20;      // while ranks are still to come
 constexpr int unwatched_look_ms = 1000; // whether ranks live that no descriptor tells of
+constexpr std::chrono::milliseconds busy_look{10}; // at what descriptors tell, where there is no sleep between
 
 // In the place of a rank's descriptor.
 enum : int { not_seen = -1, ended = -2, unwatched = -3 };
@@ -250,10 +251,7 @@ void core::sleep() {
     layout::helper_line &l = line();
     l.state.store(layout::helper_sleeping, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D2, pairs with D1 of the poster
-    if (0 == options_.index && !relay_empty(board_.relay())) {
-        return;
-    }
-    if (relay_.is_open() && !relay_.net().arm()) {
+    if ((0 == options_.index && !relay_empty(board_.relay())) || (relay_.is_open() && !relay_.net().arm())) {
         return;
     }
     int timeout = -1;
@@ -269,12 +267,17 @@ void core::sleep() {
         const int wait = full_.next_ms(relay_.moves());
         timeout = timeout < 0 ? wait : std::min(timeout, wait);
     }
-    epoll_event events[16];
-    const int n = epoll_wait(epoll_, events, 16, timeout);
+    const int told = look(timeout);
     l.sleeps.fetch_add(1, std::memory_order_relaxed);
-    if (full && 0 == n) {
+    if (full && 0 == told) {
         full_.slept_in_vain();
     }
+}
+
+// For what descriptors tell: the doorbell, the network, the end of a rank. How many did.
+int core::look(int milliseconds) {
+    epoll_event events[16];
+    const int n = epoll_wait(epoll_, events, 16, milliseconds);
     for (int i = 0; i < n; ++i) {
         const std::uint64_t tag = events[i].data.u64;
         if (tag_doorbell == tag) {
@@ -289,22 +292,34 @@ void core::sleep() {
     if (unwatched_ > 0) {
         look_after_unwatched();
     }
+    return n;
 }
 
 void core::run() {
     auto last_event = clock::now();
+    auto last_look = last_event;
     while (!stop_.load(std::memory_order_relaxed)) {
-        if (pass() > 0) {
-            last_event = clock::now();
+        const bool busy = pass() > 0;
+        const auto now = clock::now();
+        // What keeps us from sleeping may do so for ever, and the ranks may be gone meanwhile.
+        if (now - last_look >= busy_look) {
+            look(0);
+            last_look = now;
+            if (0 == alive_) {
+                break;
+            }
+        }
+        if (busy) {
+            last_event = now;
             continue;
         }
         // With a unit of our own and somebody waiting, look again for a while; else sleep.
         const bool polls = unit_ >= 0 && options_.poll_us > 0 && anything_armed();
         if (polls) {
             if (scan() > 0) {
-                last_event = clock::now();
+                last_event = now;
             }
-            if (clock::now() - last_event < std::chrono::microseconds(options_.poll_us)) {
+            if (now - last_event < std::chrono::microseconds(options_.poll_us)) {
                 continue;
             }
         }

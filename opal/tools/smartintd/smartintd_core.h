@@ -66,6 +66,7 @@ private:
     bool anything_armed() const;
     void hear_news_only(bool yes);
     void sleep();
+    int look(int milliseconds);
     layout::helper_line &line() { return board_.helper(options_.index); }
 
     options options_;

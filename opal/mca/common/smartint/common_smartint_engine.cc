@@ -84,21 +84,20 @@ int engine::open_network() {
     return error;
 }
 
-int engine::create_board(std::uint32_t slots, const char *second_directory) {
+int engine::create_board(std::uint32_t slots, const char *second_directory, void (*named)(const char *path)) {
     const auto job = static_cast<std::uint32_t>(me_.name >> 32);
     int error = segment_.create(params_.directory.c_str(), job, slots, params_.ring_bytes,
-                                params_.helpers, me_.node);
+                                params_.helpers, me_.node, named);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
         if (nullptr != second_directory) {
             error = segment_.create(second_directory, job, slots, params_.ring_bytes,
-                                    params_.helpers, me_.node);
+                                    params_.helpers, me_.node, named);
         }
     }
     if (0 != error) {
         return error;
     }
-    leader_ = true;
     attach_slot();
     return 0;
 }
@@ -152,21 +151,18 @@ void engine::attach_slot() {
     waker_.resize(segment_.slots());
     waker_.use_module(how, who, &stats_);
     c.attached.store(1, std::memory_order_release); // A1, pairs with A1 of the readers
+    std::atomic_thread_fence(std::memory_order_seq_cst); // A3, pairs with A3 of the other ranks
+    unlink_when_complete();
 }
 
-// The leader takes the name away once every rank of the node is in.
+// The last rank of the node to come takes the name away: of those who come at the same time one sees all the others.
 void engine::unlink_when_complete() {
     for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
         if (1 != segment_.slot(i).control.attached.load(std::memory_order_acquire)) { // A1
             return;
         }
     }
-    board_complete();
-}
-
-void engine::board_complete() {
     segment_.unlink();
-    leader_ = false;
 }
 
 void engine::start_thread() {

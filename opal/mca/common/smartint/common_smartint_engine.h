@@ -130,9 +130,9 @@ public:
     // Create (leader) or map the node's board. 0, or an errno: the caller goes without
     // shared memory. slots: ranks of the job on this node.
     // second_directory: where to try if the one of the parameters will not do, or nullptr.
-    int create_board(std::uint32_t slots, const char *second_directory = nullptr);
+    int create_board(std::uint32_t slots, const char *second_directory = nullptr,
+                     void (*named)(const char *path) = nullptr);
     int open_board(const segment_ticket &ticket);
-    void board_complete(); // all local ranks are in: unlink
     // The leader's: this helper was there and has ended, and no other has taken its place.
     bool helper_gone(unsigned index);
     // The strategy's thread. Does nothing for `none`, or with neither board nor network.
@@ -595,7 +595,6 @@ private:
     std::vector<endpoint *> by_slot_;
     std::vector<endpoint *> pending_;
     unsigned passes_ = 0;
-    bool leader_ = false;
 
     matcher matcher_;
     id_table<recv_op> receives_;

@@ -188,7 +188,7 @@ void engine::on_helper_at(const std::byte *data, std::uint32_t bytes) {
 void engine::ring_helper(unsigned index) {
     layout::helper_line &h = segment_.helper(index);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
-    const std::uint32_t state = h.state.load(std::memory_order_acquire);
+    const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
     if (layout::helper_sleeping != state) {
         return;
     }
@@ -227,7 +227,7 @@ void engine::check_helpers() {
     for (unsigned i = 0; i < helpers; ++i) {
         layout::helper_line &h = segment_.helper(i);
         int &fd = helper_pidfd_[i];
-        const std::uint32_t state = h.state.load(std::memory_order_acquire);
+        const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
         if (layout::helper_absent == state || layout::helper_starting == state ||
             (-2 == fd && layout::helper_gone == state)) {
             continue;

@@ -42,7 +42,7 @@ std::uint32_t engine::pid_of(endpoint *ep) {
     if (0 == ep->pid && !ep->elsewhere) {
         const auto &c = segment_.slot(ep->slot).control;
         if (1 == c.attached.load(std::memory_order_acquire)) { // A1
-            ep->elsewhere = c.pid_namespace != pid_namespace();
+            ep->elsewhere = 0 == pid_namespace() || c.pid_namespace != pid_namespace(); // 0: not to be found out
             ep->pid = ep->elsewhere ? 0 : c.pid.load(std::memory_order_relaxed);
         }
         if (ep->elsewhere && ep->direct) {

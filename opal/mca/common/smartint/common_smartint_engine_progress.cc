@@ -39,9 +39,6 @@ int engine::progress() {
         hooks_.fatal(fatal_);
     }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
-        if (leader_) {
-            unlink_when_complete();
-        }
         check_helpers();
         if (reports_pending()) {
             flush_reports();

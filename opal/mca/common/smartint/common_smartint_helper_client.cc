@@ -107,7 +107,8 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
     sigprocmask(SIG_SETMASK, &all, &before); // no handler of the application runs in the child
     // No exit signal: the application's SIGCHLD and wait() never hear of it.
     const int pid = clone(child, stacks.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &l);
-    const int error = pid < 0 ? errno : l.error;
+    // A signal that came before setsid(), for the rank's process group, may end the child before it gets there.
+    const int error = pid < 0 ? errno : 0 != l.error ? l.error : l.helper <= 0 ? EINTR : 0;
     while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && EINTR == errno) { // it has ended
     }
     sigprocmask(SIG_SETMASK, &before, nullptr);

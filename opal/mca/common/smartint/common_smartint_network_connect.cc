@@ -11,8 +11,8 @@
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
 // and asks nobody. Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
-#include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "common_smartint_network_impl.h"
 
@@ -272,16 +272,16 @@ unsigned network::handle_boot() {
         }
     }
     // A peer that does not answer takes nothing (ud's first message waits for it): the others' messages go past its.
-    std::vector<uct_ep_h> full;
+    std::unordered_set<uct_ep_h> full;
     for (std::size_t left = n.outbox.size(); left > 0; --left) {
         impl::outgoing o = std::move(n.outbox.front());
         n.outbox.pop_front();
         ssize_t sent = UCS_ERR_NO_RESOURCE;
-        if (full.end() == std::find(full.begin(), full.end(), o.ep)) {
+        if (!full.contains(o.ep)) {
             sent = uct_ep_am_bcopy(o.ep, impl::boot_id, copy_out, &o.bytes, 0);
         }
         if (UCS_ERR_NO_RESOURCE == sent) {
-            full.push_back(o.ep);
+            full.insert(o.ep);
             n.outbox.push_back(std::move(o)); // again at the next look; in order among its own
             continue;
         }

@@ -57,7 +57,8 @@ int segment::map(int fd, std::uint64_t bytes) {
 }
 
 int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
-                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node) {
+                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node,
+                    void (*named)(const char *path)) {
     if (!sane_geometry(slots, ring_bytes)) {
         return fail(EINVAL, "number of ranks or ring size out of range");
     }
@@ -73,6 +74,9 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     }
     std::strncpy(ticket_.directory, directory, sizeof(ticket_.directory) - 1);
     path_ = std::string(directory) + "/" + ticket_.name;
+    if (nullptr != named) {
+        named(path_.c_str());
+    }
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd_ < 0) {
         return fail(errno, std::strerror(errno));
@@ -204,10 +208,11 @@ int segment::open(const char *directory, const segment_ticket &ticket) {
 }
 
 void segment::unlink() {
-    if (owner_ && !path_.empty()) {
+    if (!path_.empty()) {
         ::unlink(path_.c_str());
-        owner_ = false;
+        path_.clear();
     }
+    owner_ = false;
 }
 
 void segment::close_fd() {
@@ -218,7 +223,9 @@ void segment::close_fd() {
 }
 
 void segment::close() {
-    unlink();
+    if (owner_) {
+        unlink();
+    }
     close_fd();
     if (nullptr != base_) {
         munmap(base_, bytes_);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // The node's shared segment: created by the local leader, mapped by the other ranks and the
-// helper, unlinked as soon as all are in. A peer's mapping is validated against values
+// helper, its name taken away by the last rank that maps it. A peer's mapping is validated against values
 // derived locally before anything in it is used.
 #pragma once
 
@@ -35,15 +35,17 @@ public:
     // Create, size (the space is reserved now: a full file system is an error here, not a
     // SIGBUS later), initialise and publish. ring_bytes: a power of two, 16 KiB..64 MiB.
     // slots 1..max_slots. 0, or an errno with `why()` set.
-    // node: hash of this node's identity, for its helper to tell others.
+    // node: hash of this node's identity, for its helper to tell others. named: told of the file's path before the file is
+    // there, so that somebody can see to it should this process be killed the next moment.
     int create(const char *directory, std::uint32_t job, std::uint32_t slots,
-               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0);
+               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0,
+               void (*named)(const char *path) = nullptr);
     // Map what somebody else created. Refuses another owner, version, layout, size, secret.
     int open(const char *directory, const segment_ticket &ticket);
     // As open, for a process that inherited the descriptor (the helper). Closes fd.
     int adopt(int fd);
 
-    void unlink(); // by the creator; harmless twice
+    void unlink(); // by whoever has it mapped; harmless twice
     void close();
 
     bool mapped() const { return nullptr != base_; }

@@ -38,8 +38,11 @@ std::uint64_t process_start_time(std::uint32_t pid) {
         return 0;
     }
     text[n] = 0;
-    // the name is in parentheses and may hold anything; field 22 counts from after it
+    // the name is in parentheses and may hold anything; the state and field 22 count from after it
     const char *p = std::strrchr(text, ')');
+    if (nullptr != p && ' ' == p[1] && ('Z' == p[2] || 'X' == p[2])) {
+        return ended_start_time; // nobody has waited for it yet
+    }
     for (int field = 2; nullptr != p && field < 22; ++field) {
         p = std::strchr(p + 1, ' ');
     }
