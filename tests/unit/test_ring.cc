@@ -69,6 +69,31 @@ TEST_F(ring, the_first_word_carries_length_source_and_type) {
     EXPECT_NE(0U, ring_word::pack(0, 0, 0)) << "a committed word is never zero";
 }
 
+TEST_F(ring, a_long_record_finds_room_beside_short_ones_that_fill_it_all_the_time) {
+    ring_producer other;
+    other.attach(&memory->control, memory->bytes, capacity);
+    std::uint64_t sent = 0;
+    const auto put_short = [&] { return put(8, sent) && ++sent; };
+    while (put_short()) {
+    }
+    std::uint64_t seen = 0;
+    std::byte *room = nullptr;
+    for (unsigned i = 0; i < 4 * capacity / layout::line && nullptr == room; ++i) {
+        ASSERT_EQ(result::record, get(8, seen++));
+        put_short(); // who sends short ones is there first
+        room = other.reserve(2000);
+    }
+    ASSERT_NE(nullptr, room);
+    fill(room, 2000, 1);
+    other.commit(room, ring_word::pack(2000, 1, 1));
+    while (seen < sent) {
+        ASSERT_EQ(result::record, get(8, seen++));
+    }
+    EXPECT_EQ(result::record, get(2000, 1));
+    EXPECT_EQ(result::empty, get(0, 0));
+    EXPECT_FALSE(consumer.anything()) << "what is read is given back when nothing more is there";
+}
+
 TEST_F(ring, a_record_takes_whole_lines_with_its_word) {
     EXPECT_EQ(64U, ring_record_bytes(0));
     EXPECT_EQ(64U, ring_record_bytes(56));
@@ -119,8 +144,24 @@ TEST_F(ring, a_full_ring_refuses_until_the_consumer_gives_back) {
     EXPECT_EQ(capacity / ring_record_bytes(1000), in);
     EXPECT_FALSE(put(0, 0) && put(0, 0) && put(0, 0) && put(0, 0) && put(0, 0))
         << "what is left has less than a record of 1000 bytes";
-    ASSERT_EQ(result::record, get(1000, 0));
-    EXPECT_TRUE(put(1000 - 64 * 4, 77));
+    for (std::uint64_t given = 0; given < capacity / 4; given += ring_record_bytes(1000)) {
+        EXPECT_FALSE(put(1000, 77)) << "one of several lines waits: room is given back by the quarter";
+        ASSERT_EQ(result::record, get(1000, given / ring_record_bytes(1000)));
+    }
+    EXPECT_TRUE(put(1000, 77));
+}
+
+TEST_F(ring, a_full_ring_gives_room_line_by_line_where_no_long_record_waits) {
+    std::uint64_t in = 0;
+    while (put(8, in)) {
+        ++in;
+    }
+    EXPECT_EQ(capacity / layout::line, in);
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        ASSERT_EQ(result::record, get(8, i));
+        EXPECT_TRUE(put(8, in + i));
+        EXPECT_FALSE(put(8, 0));
+    }
 }
 
 TEST_F(ring, a_refusal_leaves_the_ring_as_it_was) {

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -172,7 +172,8 @@ struct alignas(line) ring_control {
     shared<std::uint64_t> tail; // producers, compare-exchange; the consumer of an empty ring too
     std::uint64_t pad1[7];
     shared<std::uint64_t> head; // consumer
-    std::uint64_t pad2[7];
+    shared<std::uint64_t> wanted; // 1: a record of several lines found no room. Producers; the consumer takes it back
+    std::uint64_t pad2[6];
 };
 static_assert(sizeof(ring_control) == 2 * line);
 

@@ -16,7 +16,8 @@
 //   C1 commit, release store of the word   pairs with  C2 consumer's acquire load
 //   H1 consumer's release store of head    pairs with  H2 producer's acquire load
 // A failing producer must not wedge the others: everything that can fail happens before
-// reserve; between reserve and commit there is only memory copying.
+// reserve; between reserve and commit there is only memory copying. Nor may those of short records
+// keep one of a long record out: it says that it waits (wanted), and room is given back by the quarter.
 #pragma once
 
 #include <cstring>
@@ -81,6 +82,10 @@ public:
             if (tail + take - head_ > capacity_) {
                 head_ = control_->head.load(std::memory_order_acquire); // H2, pairs with H1
                 if (tail + take - head_ > capacity_) {
+                    // relaxed: a hint, for the consumer's next records
+                    if (need > layout::line && 0 == control_->wanted.load(std::memory_order_relaxed)) {
+                        control_->wanted.store(1, std::memory_order_relaxed);
+                    }
                     return nullptr;
                 }
             }
@@ -146,6 +151,7 @@ public:
         base_ = base;
         capacity_ = capacity;
         head_ = control->head.load(std::memory_order_relaxed) & ~(layout::line - 1);
+        published_ = head_;
     }
 
     // The record at the head, if there is one. `broken`: a length that cannot be, from a
@@ -156,6 +162,9 @@ public:
             auto *w = reinterpret_cast<layout::shared<std::uint64_t> *>(base_ + at);
             word = w->load(std::memory_order_acquire); // C2, pairs with C1
             if (0 == word) {
+                if (published_ != head_) {
+                    give_room();
+                }
                 if (at >= near_bytes) {
                     start_over(capacity_ - at);
                 }
@@ -173,7 +182,8 @@ public:
         }
     }
 
-    // Not under the gate: has a producer taken room that was not given back yet?
+    // Not under the gate: has a producer taken room that was not given back yet? It may have been read all the same, where
+    // somebody waits for more of it.
     bool anything() const {
         return control_->tail.load(std::memory_order_relaxed) !=
                control_->head.load(std::memory_order_relaxed);
@@ -194,8 +204,18 @@ private:
         if (control_->tail.load(std::memory_order_relaxed) == head_ &&
             control_->tail.compare_exchange_strong(tail, head_ + to_end, std::memory_order_relaxed)) {
             head_ += to_end;
-            control_->head.store(head_, std::memory_order_release); // H1, pairs with H2
+            publish_head();
         }
+    }
+
+    void publish_head() {
+        published_ = head_;
+        control_->head.store(head_, std::memory_order_release); // H1, pairs with H2
+    }
+
+    void give_room() {
+        control_->wanted.store(0, std::memory_order_relaxed); // who finds none again says so again
+        publish_head();
     }
 
     void give_back(std::uint64_t written) {
@@ -205,13 +225,20 @@ private:
                 0, std::memory_order_relaxed); // ordered before the reuse of the line by H1
         }
         head_ += size_;
-        control_->head.store(head_, std::memory_order_release); // H1, pairs with H2
+        // Given back line by line, the room of a full ring goes to whoever sends short messages, and a longer one might never
+        // find enough. Where one waits it is given back by the quarter.
+        if (0 == control_->wanted.load(std::memory_order_relaxed)) {
+            publish_head();
+        } else if (head_ - published_ >= capacity_ / 4) {
+            give_room();
+        }
     }
 
     layout::ring_control *control_ = nullptr;
     std::byte *base_ = nullptr;
     std::uint64_t capacity_ = 0;
     std::uint64_t head_ = 0;
+    std::uint64_t published_ = 0; // of head_, what producers were told
     std::uint64_t size_ = 0;
 };
 
