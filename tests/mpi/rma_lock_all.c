@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: processes in a lock of all, which get the lock of each target when they come to it, beside processes
 // that take one exclusive lock each and hold no other: nobody waits for ever. The first two ranks have a target each
-// already and come to the other's when somebody waits there for both to go. And one that waits for an exclusive lock is
-// not kept out by processes whose locks of all follow each other without a gap.
+// already and come to the other's when somebody waits there for both to go. The same with shared locks, one by one. And one
+// that waits for an exclusive lock is not kept out by processes whose locks of all follow each other without a gap.
 // rma_lock_all ROUNDS
 #include "check.h"
 
@@ -44,6 +44,34 @@ static void one_exclusive_lock(void)
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     MPI(MPI_Put(&value, 1, MPI_LONG, target, my_rank, 1, MPI_LONG, win));
     MPI(MPI_Win_unlock(target, win));
+}
+
+// Ranks 0 and 1 want the exclusive lock of themselves when ranks 2 and 3 have a shared one there each, and these come to
+// each other's before they let theirs go.
+static void shared_locks_of_two_targets(void)
+{
+    const int first = my_rank - 2, second = 3 - my_rank;
+    long seen = 0;
+    int token = 0;
+    if (2 == my_rank || 3 == my_rank) {
+        MPI(MPI_Win_lock(MPI_LOCK_SHARED, first, 0, win));
+        MPI(MPI_Get(&seen, 1, MPI_LONG, first, 0, 1, MPI_LONG, win));
+        MPI(MPI_Win_flush(first, win));
+        MPI(MPI_Send(&token, 1, MPI_INT, first, GO, MPI_COMM_WORLD));
+        MPI(MPI_Sendrecv(&token, 1, MPI_INT, 5 - my_rank, HELD, &token, 1, MPI_INT, 5 - my_rank, HELD, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE));
+        usleep(3000); // most likely they stand in their queues then
+        MPI(MPI_Win_lock(MPI_LOCK_SHARED, second, 0, win));
+        MPI(MPI_Get(&seen, 1, MPI_LONG, second, 0, 1, MPI_LONG, win));
+        MPI(MPI_Win_flush(second, win));
+        MPI(MPI_Win_unlock(second, win));
+        MPI(MPI_Win_unlock(first, win));
+    } else if (my_rank < 2) {
+        MPI(MPI_Recv(&token, 1, MPI_INT, my_rank + 2, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win));
+        MPI(MPI_Win_unlock(my_rank, win));
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
 // Rank 0's memory. Ranks 2 and 3 hold it in turns and look, until rank 1, which wants it for itself, has stored there.
@@ -104,6 +132,7 @@ int main(int argc, char **argv)
                 CHECK(expected == memory[i], "round %d: cell %d is %ld, expected %ld", round, i, memory[i], expected);
             }
             MPI(MPI_Barrier(MPI_COMM_WORLD));
+            shared_locks_of_two_targets();
         }
         shared_ones_without_a_gap(memory);
         MPI(MPI_Win_free(&win));

@@ -37,31 +37,7 @@ void append_pieces(rma_layout &layout, const ompi_datatype_t *type) {
     OBJ_DESTRUCT(&convertor);
 }
 
-} // namespace
-
-rma_layout layout_of(const ompi_datatype_t *type, std::size_t count) {
-    const opal_datatype_t &t = type->super;
-    rma_layout layout;
-    if (0 == count || 0 == t.size) {
-        return layout;
-    }
-    if (opal_datatype_is_contiguous_memory_layout(&t, 1)) {
-        layout.append(t.true_lb, t.size);
-    } else {
-        append_pieces(layout, type);
-    }
-    layout.repeat(count, t.ub - t.lb);
-    return layout;
-}
-
-rma_type basic_type(const ompi_datatype_t *type) {
-    auto *t = const_cast<ompi_datatype_t *>(type);
-    if (!ompi_datatype_is_predefined(t)) {
-        t = ompi_datatype_get_single_predefined_type_from_args(t);
-    }
-    if (nullptr == t) {
-        return rma_type::none;
-    }
+rma_type type_by_id(const ompi_datatype_t *t) {
     const auto by_size = [&](rma_type two, rma_type four, rma_type eight) {
         return 2 == t->super.size ? two : 4 == t->super.size ? four
                                       : 8 == t->super.size   ? eight
@@ -141,6 +117,36 @@ rma_type basic_type(const ompi_datatype_t *type) {
     default:
         return rma_type::none;
     }
+}
+
+} // namespace
+
+rma_layout layout_of(const ompi_datatype_t *type, std::size_t count) {
+    const opal_datatype_t &t = type->super;
+    rma_layout layout;
+    if (0 == count || 0 == t.size) {
+        return layout;
+    }
+    if (opal_datatype_is_contiguous_memory_layout(&t, 1)) {
+        layout.append(t.true_lb, t.size);
+    } else {
+        append_pieces(layout, type);
+    }
+    layout.repeat(count, t.ub - t.lb);
+    return layout;
+}
+
+rma_type basic_type(const ompi_datatype_t *type) {
+    auto *t = const_cast<ompi_datatype_t *>(type);
+    if (!ompi_datatype_is_predefined(t)) {
+        t = ompi_datatype_get_single_predefined_type_from_args(t);
+    }
+    if (nullptr == t) {
+        return rma_type::none;
+    }
+    // An Open MPI whose Fortran has other default sizes (-fdefault-real-8) has the same name for more bytes.
+    const rma_type found = type_by_id(t);
+    return rma_type::none != found && rma_type_bytes(found) == t->super.size ? found : rma_type::none;
 }
 
 // By their handles: Open MPI's own description of operations is not among its installed headers.

@@ -98,6 +98,7 @@ void rma::destroy(rma_window *w) {
         }
     }
     disarm(&w->armed);
+    forget_fence(w);
     disarm(&w->armed_complete);
     std::erase(unasked_windows_, w);
     forget_keys(w);

@@ -73,7 +73,7 @@ struct rma_item {
     what kind = what::put;
     bool begun = false;      // lock: asked for; unlock: let go by this process, at the ack
     bool exclusive = false;  // lock, and such an unlock
-    bool passes = false;     // lock: after a while, see lock_of_all
+    bool passes = false;     // lock: shared ones after a while, see let_pass
     bool for_fence = false;  // flush
     bool waiting = false;    // get or fetch: all asked for, out of the queue
     bool by_message = false; // put or get: though a direct copy could do it
@@ -268,6 +268,7 @@ struct rma_window {
     std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits
     int armed = not_armed; // for a fence's barrier
     bool unasked = false;  // as a peer's
+    bool left = false;     // the barrier's next round, to the calls of this process, for a time
 
     std::deque<rma_exposure> exposures;
     int armed_complete = not_armed; // for the end of a nonblocking one
@@ -326,8 +327,7 @@ public:
     // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
     // take several in the same order do not wait for each other; 0: this one in any order.
     void lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread = 0);
-    // One target's part of a lock of all, which is asked for when it is needed. Who waits before it for that target's
-    // exclusive lock might wait for others that this lock of all has already: after a while it passes them.
+    // One target's part of a lock of all, which is asked for when it is needed.
     void lock_of_all(rma_peer *p, rma_sync *sync);
     void unlock(rma_peer *p, rma_sync *sync);
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
@@ -468,6 +468,8 @@ private:
 
     // rma_epoch.cc
     void arm_fence(rma_window *w);
+    void leave_fence(rma_window *w);
+    void forget_fence(rma_window *w);
     static bool moves(const rma_window *w);
     void drive_epochs(rma_window *w);
     bool end_fences(rma_window *w);

@@ -47,6 +47,25 @@ void rma::arm_fence(rma_window *w) {
     }
 }
 
+// Inside a node a small fence takes less than a wake, and puts are the origin's own work: the barrier is left to the calls.
+// But others' operations may wait for what this process sends on, and it may compute for long: then the thread comes.
+void rma::leave_fence(rma_window *w) {
+    if (w->left || not_armed != w->armed || !may_arm(w)) {
+        return;
+    }
+    if (e_.leave_to_calls()) {
+        w->left = true;
+        ++e_.left_queues_;
+    } else {
+        arm_fence(w);
+    }
+}
+
+void rma::forget_fence(rma_window *w) {
+    e_.left_queues_ -= w->left ? 1 : 0;
+    w->left = false;
+}
+
 // The network has memory of this process still, which is the program's again when a fence ends, with an error too.
 bool rma::moves(const rma_window *w) {
     return std::any_of(w->peers.begin(), w->peers.end(), [](const auto &p) { return p && 0 != p->transfers; });
@@ -64,12 +83,13 @@ bool rma::end_fences(rma_window *w) {
     bool any = false;
     while (!w->fences.empty()) {
         rma_fence &f = w->fences.front();
-        // Others wait for what this process sends on, with operations of their own; inside a node they would have
-        // little of it, as a put there is the origin's own work.
+        // Others wait for what this process sends on, with operations of their own.
         const auto arm_for = [&] {
             const bool sends_on = (2ULL << f.round) < n;
             if ((sends_on && w->far) || (nullptr != f.sync && nullptr != f.sync->user)) {
                 arm_fence(w);
+            } else if (sends_on && nullptr == f.sync) { // its call has returned
+                leave_fence(w);
             }
         };
         const bool exposed = !w->exposures.empty() && w->exposures.front().after_fence < f.number;
@@ -110,6 +130,7 @@ bool rma::end_fences(rma_window *w) {
         return false;
     }
     disarm(&w->armed);
+    forget_fence(w);
     for (auto &p : w->peers) {
         if (p && nullptr != p->head) {
             activate(p.get());
@@ -147,6 +168,7 @@ bool rma::end_exposures(rma_window *w) {
         rma_exposure &x = w->exposures.front();
         if (!x.posted) {
             if (w->fences_done < x.after_fence) {
+                arm_fence(w); // origins wait for the post, and this process may compute
                 break;
             }
             x.posted = true;

@@ -48,6 +48,7 @@ void alone::wait(std::uint32_t pid) {
 void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread) {
     rma_item *i = make(rma_item::what::lock, sync);
     i->exclusive = exclusive;
+    i->passes = !exclusive;
     i->thread = thread;
     if (0 != thread) {
         locks_.push_back(i);
@@ -196,13 +197,15 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
     grant_waiters(w, p);
 }
 
-// It has waited for long, and may be waited for: with it all go that want a shared lock. One that is not in the queue has
-// been granted its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others
-// passed is passed after twice the time the next time: locks of all that follow each other would keep it out for ever.
+// It has waited for long, for others that hold a shared lock as it wants one, and may be waited for: with it all go that want
+// a shared lock. Behind an exclusive one that is held it stays in its place. One that is not in the queue has been granted
+// its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others passed is passed after twice the time the next time: locks of all that follow each other would keep it out for ever.
 void rma::let_pass(rma_peer *p) {
     auto &waiters = p->window->waiters;
     const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });
-    if (waiters.end() == it || it->exclusive) {
+    // relaxed: a look; who holds it says so when he lets go
+    if (waiters.end() == it || it->exclusive ||
+        0 != (p->window->words->lock.load(std::memory_order_relaxed) & layout::window_exclusive)) {
         return;
     }
     const auto first = std::find_if(waiters.begin(), it, [](const rma_waiter &x) { return x.exclusive; });

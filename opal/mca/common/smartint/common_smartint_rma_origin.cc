@@ -178,6 +178,10 @@ void rma::take_what_is_left() {
     by_thread_ = true;
     budget_ = e_.params_.copy_bytes;
     for (const auto &[id, w] : windows_) {
+        if (w->left) {
+            forget_fence(w.get());
+            arm_fence(w.get());
+        }
         for (const auto &p : w->peers) {
             if (p && p->left) {
                 p->left = false;
