@@ -95,6 +95,36 @@ TEST_F(computing, what_was_matched_while_the_application_was_inside_is_served_wh
     EXPECT_EQ(-1, r.differs(big, 3));
 }
 
+// A receiver may have seen this rank wait, and ask it to write: but for the sends of then, not for those that follow.
+TEST_F(computing, a_rank_rings_its_own_thread_for_the_sends_of_its_last_wait_only) {
+    node_pair n(parameters());
+    n.a.start_thread();
+    wait_until("its thread sleeps", [&] { return engine_access::parked(n.a); });
+    test_send waited_for, later, small;
+    test_recv first, second, other;
+    waited_for.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.a.begin_wait();
+    n.send(n.a, waited_for);
+    n.a.end_wait();
+    later.aim(n.to_b, big, 4, ctx, 0, tag + 1);
+    n.send(n.a, later);
+    first.aim(big, ctx, 0, tag);
+    n.receive(n.b, first);
+    n.drive("the first", [&] { return 1 == waited_for.delivered && 1 == first.delivered; });
+    const std::uint64_t before = count(n.a, stat::wakes_self);
+    small.aim(n.to_a, 8, 5, ctx, 1, tag);
+    n.send(n.b, small);
+    n.a.enter();
+    n.a.leave();
+    EXPECT_EQ(before, count(n.a, stat::wakes_self));
+    other.aim(8, ctx, 1, tag);
+    n.receive(n.a, other);
+    second.aim(big, ctx, 0, tag + 1);
+    n.receive(n.b, second);
+    n.drive("all", [&] { return 1 == later.delivered && 1 == second.delivered && 1 == other.delivered; });
+    EXPECT_EQ(-1, second.differs(big, 4));
+}
+
 // It sleeps until the network has something, and has no timer: what begins inside the node is told by a ring.
 TEST_F(computing, a_thread_that_listens_to_the_network_is_rung_for_a_copy_inside_the_node) {
     params p = parameters();

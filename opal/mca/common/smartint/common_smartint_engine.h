@@ -304,6 +304,7 @@ private:
     void leave_slow();
     static void give_way();
     static std::uint64_t now_ns(); // of a clock that only goes on
+    void note_asked();
     void ask_for_windows();
 
     // the thread at the transport's descriptor (engine_listen.cc); under the gate
@@ -564,7 +565,12 @@ private:
     bool always_listens_ = false; // the strategy's
     bool hushed_ = false; // it would, and the application waits instead; or has left, and the transport refused to be armed
     bool refused_ = false; // the transport has something that nobody has looked at since it said so
-    bool asked_ = false; // sends are left over from a wait, in which a receiver may have seen us
+    // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous those
+    // numbered up to asked_until_.
+    std::uint64_t sends_begun_ = 0;
+    std::uint64_t asked_until_ = 0;
+    std::uint32_t open_sends_ = 0;
+    std::uint32_t asked_sends_ = 0;
     int catch_all_ = -1;        // stands in for requests beyond the table
     key_pattern caught_{};      // what it matches, if it is armed: all there were since, and as little else as a mask can say
     unsigned overflowed_ = 0;

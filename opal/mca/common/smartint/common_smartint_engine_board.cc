@@ -311,10 +311,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     const bool more = ring_goes_on_ || (rma_ && rma_->more()); // the thread had not done, and this call has not gone on with it
     const bool transfers = unheard || 0 != awaited_ || expects_ || more;
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
-    // Somebody who saw this rank wait may ask it to write: until the sends of then are done.
-    asked_ = asked_ && !sends_.empty();
     const bool left = late_ && anything_left();
-    const bool asked = asked_; // read again outside the gate it would be another thread's
+    const bool asked = 0 != asked_sends_; // read outside the gate it would be another thread's
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -345,6 +343,12 @@ void engine::ask_for_windows() {
     }
 }
 
+// Somebody who saw this rank wait may ask it to write: until the sends of then are done.
+void engine::note_asked() {
+    asked_until_ = sends_begun_;
+    asked_sends_ = open_sends_;
+}
+
 void engine::begin_wait() {
     if (gate::mode::locked == gate_.current_mode()) {
         waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -363,7 +367,7 @@ void engine::begin_wait() {
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
         --waits_;
-        asked_ = asked_ || !sends_.empty();
+        note_asked();
         ask_for_windows();
         if (0 != outstanding_ && gate_.nested()) {
             publish_inside(); // the call around this wait goes on
@@ -373,7 +377,7 @@ void engine::end_wait() {
     }
     if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
-        asked_ = asked_ || !sends_.empty();
+        note_asked();
         ask_for_windows();
         leave();
     }

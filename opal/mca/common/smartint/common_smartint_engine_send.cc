@@ -270,6 +270,8 @@ void engine::send(send_op *op) {
     }
     // Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
     op->id = sends_.add(op);
+    op->begun = ++sends_begun_;
+    ++open_sends_;
     op->sequence = ++ep->rts_out;
     wire::rendezvous r{};
     r.m = m;
@@ -384,6 +386,11 @@ void engine::complete(send_op *op) {
     if (0 != op->id) {
         sends_.remove(op->id);
         op->id = 0;
+        if (0 != op->begun) {
+            --open_sends_;
+            asked_sends_ -= op->begun <= asked_until_ ? 1 : 0;
+            op->begun = 0;
+        }
         network_.unpin(&op->memory);
         network_.release(&op->key);
     }

@@ -189,6 +189,7 @@ struct send_op {
     network_completion completion;
     network_memory memory; // registered, for a read or write by the network
     network_key key;       // of the receiver's memory
+    std::uint64_t begun = 0;    // the number of its rendezvous among this process's, 0: none
     std::uint32_t sequence = 0; // of its RTS
     bool noticed = false;  // its notice went out before the RTS did
     wire::mode how = wire::mode::copy;
