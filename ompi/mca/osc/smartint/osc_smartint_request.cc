@@ -15,7 +15,7 @@ void release(request *r) {
     OBJ_RELEASE(r);
 }
 
-int free_request(ompi_request_t **which) {
+int free_request(ompi_request_t **which) noexcept {
     auto *r = reinterpret_cast<request *>(*which);
     const inside here;
     if (r->sync.done() && REQUEST_COMPLETE(&r->super)) {
@@ -27,16 +27,16 @@ int free_request(ompi_request_t **which) {
     return OMPI_SUCCESS;
 }
 
-int cancel_request(ompi_request_t *, int) { return OMPI_SUCCESS; } // too late, which MPI allows
+int cancel_request(ompi_request_t *, int) noexcept { return OMPI_SUCCESS; } // too late, which MPI allows
 
-void construct(request *r) {
+void construct(request *r) noexcept {
     new (&r->sync) rma_sync{};
     r->owner = nullptr;
     r->freed = false;
     r->super.req_type = OMPI_REQUEST_WIN;
     r->super.req_start = nullptr;
-    r->super.req_free = free_request;
-    r->super.req_cancel = cancel_request;
+    r->super.req_free = boundary(free_request);
+    r->super.req_cancel = boundary(cancel_request);
 }
 
 } // namespace

@@ -94,13 +94,13 @@ template <class R> int free_request(ompi_request_t **request) {
     return OMPI_SUCCESS;
 }
 
-int free_send(ompi_request_t **request) { return free_request<send_request>(request); }
-int free_receive(ompi_request_t **request) { return free_request<receive_request>(request); }
+int free_send(ompi_request_t **request) noexcept { return free_request<send_request>(request); }
+int free_receive(ompi_request_t **request) noexcept { return free_request<receive_request>(request); }
 
 // A send on its way is not called back: the standard lets a cancel fail.
-int cancel_send(ompi_request_t *, int) { return OMPI_SUCCESS; }
+int cancel_send(ompi_request_t *, int) noexcept { return OMPI_SUCCESS; }
 
-int cancel_receive(ompi_request_t *request, int) {
+int cancel_receive(ompi_request_t *request, int) noexcept {
     auto *r = reinterpret_cast<receive_request *>(request);
     engine &e = engine::instance();
     e.enter();
@@ -120,30 +120,30 @@ int cancel_receive(ompi_request_t *request, int) {
     return OMPI_SUCCESS;
 }
 
-void construct_send(send_request *r) {
+void construct_send(send_request *r) noexcept {
     new (&r->op) send_op{};
     new (&r->convertor) layout_convertor{};
     r->super.req_type = OMPI_REQUEST_PML;
-    r->super.req_start = pml_smartint_start;
-    r->super.req_free = free_send;
-    r->super.req_cancel = cancel_send;
+    r->super.req_start = boundary(pml_smartint_start);
+    r->super.req_free = boundary(free_send);
+    r->super.req_cancel = boundary(cancel_send);
     r->active = r->freed = false;
     r->bsend_buffer = nullptr;
 }
 
-void destruct_send(send_request *r) { r->convertor.~layout_convertor(); }
+void destruct_send(send_request *r) noexcept { r->convertor.~layout_convertor(); }
 
-void construct_receive(receive_request *r) {
+void construct_receive(receive_request *r) noexcept {
     new (&r->op) recv_op{};
     new (&r->convertor) layout_convertor{};
     r->super.req_type = OMPI_REQUEST_PML;
-    r->super.req_start = pml_smartint_start;
-    r->super.req_free = free_receive;
-    r->super.req_cancel = cancel_receive;
+    r->super.req_start = boundary(pml_smartint_start);
+    r->super.req_free = boundary(free_receive);
+    r->super.req_cancel = boundary(cancel_receive);
     r->active = r->freed = false;
 }
 
-void destruct_receive(receive_request *r) { r->convertor.~layout_convertor(); }
+void destruct_receive(receive_request *r) noexcept { r->convertor.~layout_convertor(); }
 
 opal_free_list_t send_list;
 opal_free_list_t receive_list;

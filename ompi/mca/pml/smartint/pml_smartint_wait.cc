@@ -36,7 +36,7 @@ template <class F> void spin(F done) {
     }
 }
 
-int wait(ompi_request_t **request, ompi_status_public_t *status) {
+int wait(ompi_request_t **request, ompi_status_public_t *status) noexcept {
     if (REQUEST_COMPLETE(*request)) {
         return before.req_wait(request, status);
     }
@@ -45,7 +45,7 @@ int wait(ompi_request_t **request, ompi_status_public_t *status) {
     return before.req_wait(request, status);
 }
 
-int wait_all(std::size_t count, ompi_request_t **requests, ompi_status_public_t *statuses) {
+int wait_all(std::size_t count, ompi_request_t **requests, ompi_status_public_t *statuses) noexcept {
     if (all_complete(count, requests)) {
         return before.req_wait_all(count, requests, statuses);
     }
@@ -58,13 +58,13 @@ int wait_all(std::size_t count, ompi_request_t **requests, ompi_status_public_t 
 }
 
 int wait_any(std::size_t count, ompi_request_t **requests, int *index,
-             ompi_status_public_t *status) {
+             ompi_status_public_t *status) noexcept {
     const waiting here;
     return before.req_wait_any(count, requests, index, status);
 }
 
 int wait_some(std::size_t count, ompi_request_t **requests, int *done, int *indices,
-              ompi_status_public_t *statuses) {
+              ompi_status_public_t *statuses) noexcept {
     const waiting here;
     return before.req_wait_some(count, requests, done, indices, statuses);
 }
@@ -76,10 +76,10 @@ void hook_waits() {
         return;
     }
     before = ompi_request_functions;
-    ompi_request_functions.req_wait = wait;
-    ompi_request_functions.req_wait_all = wait_all;
-    ompi_request_functions.req_wait_any = wait_any;
-    ompi_request_functions.req_wait_some = wait_some;
+    ompi_request_functions.req_wait = boundary(wait);
+    ompi_request_functions.req_wait_all = boundary(wait_all);
+    ompi_request_functions.req_wait_any = boundary(wait_any);
+    ompi_request_functions.req_wait_some = boundary(wait_some);
     hooked = true;
 }
 

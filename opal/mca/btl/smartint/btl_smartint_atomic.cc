@@ -70,9 +70,11 @@ template <class T> T apply(wire::atomic_op op, T old, T operand) {
         return operand < old ? operand : old;
     case wire::atomic_op::max:
         return operand > old ? operand : old;
-    default:
-        return operand;
+    case wire::atomic_op::swap:
+    case wire::atomic_op::cas: // perform() does it
+        break;
     }
+    return operand;
 }
 
 template <class T> std::uint64_t perform(const wire::atomic_request &r) {
@@ -116,7 +118,7 @@ std::uint32_t width(int flags) { return 0 != (flags & MCA_BTL_ATOMIC_FLAG_32BIT)
 int atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint64_t remote,
               mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
               std::uint64_t operand, int flags, int order,
-              mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) {
+              mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     return atomic_fop(btl, peer, nullptr, remote, nullptr, nullptr, op, operand, flags, order,
                       cbfunc, cbcontext, cbdata);
 }
@@ -125,7 +127,7 @@ int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *
                std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
                mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
                std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc,
-               void *cbcontext, void *cbdata) {
+               void *cbcontext, void *cbdata) noexcept {
     wire::atomic_op what{};
     if (!translate(op, &what)) {
         return OPAL_ERR_NOT_SUPPORTED;
@@ -139,7 +141,7 @@ int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void
                  std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
                  mca_btl_base_registration_handle_t *, std::uint64_t compare, std::uint64_t value,
                  int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
-                 void *cbdata) {
+                 void *cbdata) noexcept {
     return start(new pending{btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, 0,
                              width(flags),
                              {0, 0, remote, value, compare, wire::atomic_op::cas, width(flags)}});
@@ -148,21 +150,23 @@ int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void
 // At the target. A job's processes may write each other's memory anyway (direct copies), so
 // the address is theirs to choose; alignment and width are checked, they would fault here.
 void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    engine &e = engine::instance();
     wire::atomic_request r{};
     if (bytes < sizeof(r)) {
+        e.refuse();
         return;
     }
     std::memcpy(&r, data, sizeof(r));
     if (nullptr == from) {
-        from = engine::instance().find_peer(r.name);
+        from = e.find_peer(r.name);
     }
     if (nullptr == from || 0 == r.address || (4 != r.bytes && 8 != r.bytes) ||
-        0 != r.address % r.bytes) {
+        0 != r.address % r.bytes || r.op > wire::atomic_op::cas) {
+        e.refuse();
         return;
     }
     const std::uint64_t old = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
     const wire::atomic_result a{r.id, old};
-    engine &e = engine::instance();
     if (engine::am_result::full ==
         e.active_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0)) {
         e.queue_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0, nullptr, nullptr);
@@ -171,12 +175,13 @@ void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
 
 void finish_atomic(const std::byte *data, std::uint32_t bytes) {
     wire::atomic_result a{};
-    if (bytes < sizeof(a)) {
-        return;
+    pending *p = nullptr;
+    if (bytes >= sizeof(a)) {
+        std::memcpy(&a, data, sizeof(a));
+        p = waiting.find(a.id);
     }
-    std::memcpy(&a, data, sizeof(a));
-    pending *p = waiting.find(a.id);
     if (nullptr == p) {
+        engine::instance().refuse();
         return;
     }
     waiting.remove(a.id);

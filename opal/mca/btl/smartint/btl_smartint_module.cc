@@ -25,19 +25,19 @@ void common_table(module &m) {
     auto &b = m.super;
     std::memset(&b, 0, sizeof(b));
     b.btl_component = &mca_btl_smartint_component;
-    b.btl_add_procs = add_procs;
-    b.btl_del_procs = del_procs;
-    b.btl_finalize = btl_smartint_finalize;
-    b.btl_alloc = alloc;
-    b.btl_free = free_descriptor;
-    b.btl_prepare_src = prepare_src;
-    b.btl_send = send;
-    b.btl_sendi = sendi;
-    b.btl_register_error = btl_smartint_register_error;
-    b.btl_atomic_op = atomic_op;
-    b.btl_atomic_fop = atomic_fop;
-    b.btl_atomic_cswap = atomic_cswap;
-    b.btl_flush = flush;
+    b.btl_add_procs = boundary(add_procs);
+    b.btl_del_procs = boundary(del_procs);
+    b.btl_finalize = boundary(btl_smartint_finalize);
+    b.btl_alloc = boundary(alloc);
+    b.btl_free = boundary(free_descriptor);
+    b.btl_prepare_src = boundary(prepare_src);
+    b.btl_send = boundary(send);
+    b.btl_sendi = boundary(sendi);
+    b.btl_register_error = boundary(btl_smartint_register_error);
+    b.btl_atomic_op = boundary(atomic_op);
+    b.btl_atomic_fop = boundary(atomic_fop);
+    b.btl_atomic_cswap = boundary(atomic_cswap);
+    b.btl_flush = boundary(flush);
     b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
                          MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
                          MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
@@ -91,8 +91,8 @@ void fill_modules() {
                         MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
     if ("copy" != p.rendezvous) {
         s.super.btl_flags |= MCA_BTL_FLAGS_RDMA;
-        s.super.btl_put = put;
-        s.super.btl_get = get;
+        s.super.btl_put = boundary(put);
+        s.super.btl_get = boundary(get);
     }
     limit(s.super, std::min<std::size_t>(32768, largest_in(p.ring_bytes)), 4096);
     s.super.btl_rdma_pipeline_send_length = s.super.btl_eager_limit;

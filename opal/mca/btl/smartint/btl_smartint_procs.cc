@@ -7,7 +7,7 @@
 namespace smartint::btl {
 
 int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs,
-              mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable) {
+              mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable) noexcept {
     auto &us = *reinterpret_cast<module *>(btl);
     const bool shared = us.shared;
     engine &e = engine::instance();
@@ -44,7 +44,7 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
 }
 
 // Endpoints live as long as the engine: a name never comes back for another process.
-int del_procs(mca_btl_base_module_t *, std::size_t, opal_proc_t **, mca_btl_base_endpoint_t **) {
+int del_procs(mca_btl_base_module_t *, std::size_t, opal_proc_t **, mca_btl_base_endpoint_t **) noexcept {
     return OPAL_SUCCESS;
 }
 

@@ -29,18 +29,18 @@ int move(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
 int put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
         std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
         mca_btl_base_registration_handle_t *, std::size_t size, int, int,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) {
+        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     return move(btl, peer, local, remote, size, true, local_handle, cbfunc, cbcontext, cbdata);
 }
 
 int get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
         std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
         mca_btl_base_registration_handle_t *, std::size_t size, int, int,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) {
+        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     return move(btl, peer, local, remote, size, false, local_handle, cbfunc, cbcontext, cbdata);
 }
 
 // Puts and gets are done when they return; atomics are waited for by their own callbacks.
-int flush(mca_btl_base_module_t *, mca_btl_base_endpoint_t *) { return OPAL_SUCCESS; }
+int flush(mca_btl_base_module_t *, mca_btl_base_endpoint_t *) noexcept { return OPAL_SUCCESS; }
 
 } // namespace smartint::btl

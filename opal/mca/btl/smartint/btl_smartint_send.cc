@@ -65,7 +65,7 @@ void sent_later(void *arg, bool ok) {
 } // namespace
 
 mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-                                 std::uint8_t, std::size_t size, std::uint32_t flags) {
+                                 std::uint8_t, std::size_t size, std::uint32_t flags) noexcept {
     if (size > btl->btl_max_send_size) {
         size = btl->btl_max_send_size;
     }
@@ -77,7 +77,7 @@ mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoi
     return &f->super;
 }
 
-int free_descriptor(mca_btl_base_module_t *, mca_btl_base_descriptor_t *descriptor) {
+int free_descriptor(mca_btl_base_module_t *, mca_btl_base_descriptor_t *descriptor) noexcept {
     auto *f = reinterpret_cast<fragment *>(descriptor);
     if (small_room == f->room) {
         engine &e = engine::instance();
@@ -93,7 +93,7 @@ int free_descriptor(mca_btl_base_module_t *, mca_btl_base_descriptor_t *descript
 mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
                                        opal_convertor_t *convertor, std::uint8_t,
                                        std::size_t reserve, std::size_t *size,
-                                       std::uint32_t flags) {
+                                       std::uint32_t flags) noexcept {
     if (*size + reserve > btl->btl_max_send_size) {
         *size = btl->btl_max_send_size - reserve;
     }
@@ -118,13 +118,12 @@ mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_
         f->segments[1].seg_addr.pval = iov.iov_base;
         f->segments[1].seg_len = *size;
         f->super.des_segment_count = 2;
-        f->in_user_memory = true;
     }
     return &f->super;
 }
 
 int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-         mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag) {
+         mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag) noexcept {
     auto *f = reinterpret_cast<fragment *>(descriptor);
     engine &e = engine::instance();
     f->owner = reinterpret_cast<module *>(btl);
@@ -196,7 +195,7 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
 
 int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor,
           void *header, std::size_t header_size, std::size_t payload_size, std::uint8_t order,
-          std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) {
+          std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) noexcept {
     engine &e = engine::instance();
     const std::size_t size = header_size + payload_size;
     if (size <= btl->btl_eager_limit) {
@@ -241,7 +240,7 @@ int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_conver
 }
 
 // From the engine, in the application thread.
-void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) {
+void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) noexcept {
     if (wire::atomic == type) {
         serve_atomic(from, data, bytes);
         return;
@@ -251,17 +250,15 @@ void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::
         return;
     }
     wire::am_header head{};
-    if (bytes < sizeof(head)) {
-        return;
+    if (bytes >= sizeof(head)) {
+        std::memcpy(&head, data, sizeof(head));
     }
-    std::memcpy(&head, data, sizeof(head));
-    if (head.tag >= MCA_BTL_TAG_MAX) {
+    if (bytes < sizeof(head) || head.tag >= MCA_BTL_TAG_MAX ||
+        nullptr == mca_btl_base_active_message_trigger[head.tag].cbfunc) {
+        engine::instance().refuse();
         return;
     }
     const auto &trigger = mca_btl_base_active_message_trigger[head.tag];
-    if (nullptr == trigger.cbfunc) {
-        return;
-    }
     mca_btl_base_segment_t segment{};
     segment.seg_addr.pval = const_cast<std::byte *>(data + sizeof(head));
     segment.seg_len = bytes - sizeof(head);

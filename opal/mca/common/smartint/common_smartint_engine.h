@@ -177,6 +177,7 @@ public:
     // Around a wait of the application: nothing to overlap, so nobody wakes this rank.
     void begin_wait();
     void end_wait();
+    void refuse(); // count a message that can't be right: also one of a component's
     // progress() of an application that waits, outside the gate. Where that found nothing, and more than one of the
     // process's threads waits here, the processor goes to the others now and then. Each looks for all of them, and
     // where they have less cores than they are, one that only looks takes the turn of the one that has something to do.
@@ -397,7 +398,6 @@ private:
     static void network_message(void *self, const std::byte *message, std::uint32_t bytes);
     void take_message(const std::byte *message, std::uint32_t bytes);
     void dispatch(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
-    void refuse(); // count a message that can't be right
     void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes);

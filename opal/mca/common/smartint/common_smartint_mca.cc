@@ -79,7 +79,7 @@ void show(const report &r) {
     opal_show_help(help_file, topic_name(r.what), true, host(), r.value, r.detail);
 }
 
-int read_counter(const mca_base_pvar_t *pvar, void *value, void *) {
+int read_counter(const mca_base_pvar_t *pvar, void *value, void *) noexcept {
     const auto index = reinterpret_cast<std::uintptr_t>(pvar->ctx);
     *static_cast<unsigned long long *>(value) =
         engine::instance().counters().get(static_cast<stat>(index));
@@ -95,7 +95,7 @@ void register_counters() {
                                MCA_BASE_VAR_BIND_NO_OBJECT,
                                static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
                                                                  MCA_BASE_PVAR_FLAG_CONTINUOUS),
-                               read_counter, nullptr, nullptr,
+                               boundary(read_counter), nullptr, nullptr,
                                reinterpret_cast<void *>(static_cast<std::uintptr_t>(i)));
     }
 }

@@ -17,6 +17,9 @@ extern "C" {
 
 namespace smartint {
 
+// What Open MPI is given to call. No exception may come into its frames: only a function that lets none out fits.
+template <class R, class... A> constexpr auto boundary(R (*f)(A...) noexcept) -> R (*)(A...) { return f; }
+
 // Registers parameters once and their synonyms for this component; refuses an Open MPI of
 // another branch. OPAL_SUCCESS or an OPAL error.
 int glue_register(const mca_base_component_t *component);
@@ -41,7 +44,7 @@ void glue_start_thread();
 // What a process tells the others about itself. Open MPI keeps it on every node for every process
 // of the job: who leads no node publishes it up to the end of its address only.
 struct modex {
-    static constexpr std::uint32_t format = 0x736d0002;
+    static constexpr std::uint32_t format = 0x736d0003;
     std::uint32_t version = format;
     std::uint32_t slot = 0;
     std::uint64_t node = 0;

@@ -33,7 +33,7 @@ void alone::wait(std::uint32_t pid) {
     for (unsigned tries = 1;; ++tries) {
         std::uint32_t owner = word_.load(std::memory_order_relaxed);
         const bool may = 0 == owner || (0 == tries % look_every && dead(owner));
-        if (may && word_.compare_exchange_strong(owner, pid, std::memory_order_acquire, // C1
+        if (may && word_.compare_exchange_strong(owner, pid, std::memory_order_acquire, // W3
                                                  std::memory_order_relaxed)) {
             return;
         }

@@ -13,11 +13,7 @@ namespace smartint {
 
 // One turn of a loop that waits for another processor.
 inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
 }
 
 // Take the lock if it is free for that. from_queue: though some stand in the member's queue; for
@@ -43,7 +39,7 @@ inline bool take_lock(layout::window_words &words, bool exclusive, bool from_que
 // this and note_queue() write one word, so either the member sees the lock free or this the queue.
 inline bool drop_lock(layout::window_words &words, bool exclusive) {
     using namespace layout;
-    const std::uint64_t old = exclusive // W2
+    const std::uint64_t old = exclusive // W2, pairs with W1
                                   ? words.lock.fetch_and(~window_exclusive, std::memory_order_release)
                                   : words.lock.fetch_sub(1, std::memory_order_release);
     const std::uint64_t now = exclusive ? old & ~window_exclusive : old - 1;
@@ -65,12 +61,12 @@ class alone {
 public:
     alone(layout::window_words &words, std::uint32_t pid) : word_(words.combining) {
         std::uint32_t nobody = 0;
-        if (!word_.compare_exchange_strong(nobody, pid, std::memory_order_acquire, // C1, pairs with C2
+        if (!word_.compare_exchange_strong(nobody, pid, std::memory_order_acquire, // W3, pairs with W4
                                            std::memory_order_relaxed)) {
             wait(pid);
         }
     }
-    ~alone() { word_.store(0, std::memory_order_release); } // C2
+    ~alone() { word_.store(0, std::memory_order_release); } // W4
     alone(const alone &) = delete;
     alone &operator=(const alone &) = delete;
 

@@ -103,7 +103,7 @@ struct am_header {
     std::uint32_t pad;
 };
 
-enum class atomic_op : std::uint32_t { add, band, bor, bxor, land, lor, lxor, swap, min, max, cas };
+enum class atomic_op : std::uint32_t { add, band, bor, bxor, swap, min, max, cas };
 
 struct atomic_request {
     std::uint64_t name;
