@@ -13,7 +13,7 @@
 namespace smartint::btl {
 namespace {
 
-// Descriptors are reused through a small stack per size class; the rest is malloc's work.
+// Small descriptors are kept for reuse; larger ones go back to malloc.
 constexpr std::size_t small_room = 4096 + 256;
 std::vector<fragment *> spare;
 
@@ -132,8 +132,7 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
     const std::size_t first = f->segments[0].seg_len;
     const std::size_t second = f->super.des_segment_count > 1 ? f->segments[1].seg_len : 0;
     const bool own = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
-    // A message that may wait must own its data in one place; growing it here keeps the
-    // descriptor valid for its owner.
+    // The wire takes one piece: two segments are joined, and the join is copied only if the message must wait.
     static thread_local std::vector<std::byte> joined;
     const void *data = f->segments[0].seg_addr.pval;
     if (0 != second) {
