@@ -4,7 +4,7 @@
 # Sourced by tests/suites/test_*.sh: programs that others wrote, or that use libraries others wrote, as
 # clients. What they say must be what they say over Open MPI's own pml, whatever way the messages go.
 #
-#   fetch_source PACKAGE DIRECTORY   the sources of a Debian package
+#   fetch_source PACKAGE DIRECTORY [RELEASE]   the sources of a Debian package, of another release of Debian
 #   way NAME                         sets WAY to mpirun's arguments for one way to run smartint
 #   client NAME LIBRARIES...         compile NAME.c beside the script; sets CLIENT; false: its library is missing
 #   client_job NAME LIMIT NP PROGRAM ARGS...   run it the way WAY; its counters in $WORK/stats.RANK
@@ -48,12 +48,13 @@ way() {
 }
 
 # The source of a package (`NAME` or `NAME=VERSION`) into a directory, by apt with a list of its own: nothing of the
-# machine's is touched.
+# machine's is touched. The mirrors need not have what belongs to the packages of this release any more.
 fetch_source() {
     local options lists=$WORK/apt-lists list=$WORK/sources.list
     mkdir -p "$lists/partial" "$2" || return 1
     apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
         grep -E '/debian/? [a-z]+ ' | sort -u >"$list"
+    [ -z "${3:-}" ] || { sed -i -E "s|^(deb-src [^ ]+) [^ ]+ |\\1 $3 |" "$list" && sort -u -o "$list" "$list"; }
     [ -s "$list" ] || return 1
     options=(-q -o "Dir::Etc::sourcelist=$list" -o Dir::Etc::sourceparts=/dev/null
         -o "Dir::State::lists=$lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=)
