@@ -467,6 +467,7 @@ private:
     step send_data(rma_peer *p, rma_reply &r);
 
     // rma_epoch.cc
+    static bool follows_messages(const rma_peer *p, const rma_item *i);
     void arm_fence(rma_window *w);
     void leave_fence(rma_window *w);
     void forget_fence(rma_window *w);

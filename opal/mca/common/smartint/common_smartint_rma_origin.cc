@@ -342,6 +342,13 @@ bool rma::unposted(rma_peer *p) {
     return p->unposted;
 }
 
+// Without a flush between them nothing orders a get behind a put of the same process. But programs count on it (the
+// requests of Global Arrays' port to MPI-3), as copies that are made in the call keep the order: so does this.
+bool rma::follows_messages(const rma_peer *p, const rma_item *i) {
+    return p->unacked && route::shared == p->ep->way && 0 == i->target_at.done() &&
+           (rma_item::what::put == i->kind || rma_item::what::get == i->kind);
+}
+
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
     // The target reads for a get when it can, and stores at once. Here the data has the queue go on; the thread hears of
     // what comes behind it.
@@ -352,7 +359,7 @@ rma::step rma::run_operation(rma_peer *p, rma_item *i) {
         const step s = after_messages(p);
         return step::done == s ? step::blocked : s;
     }
-    i->by_message = i->by_message || unposted(p) || better_by_message(p, i);
+    i->by_message = i->by_message || unposted(p) || better_by_message(p, i) || follows_messages(p, i);
     if (!i->by_message && direct_possible(p, i)) {
         step s = after_messages(p);
         if (step::done == s) {
