@@ -10,14 +10,12 @@
 //   no-clone        it may not start the helper
 //   other-board     this process sees a copy of the node's board whose layout has another version, 99
 //   no-board        this process may not open the node's board
-//   die-in-reserve  this process is killed when it has reserved the space of the node's board
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -55,19 +53,6 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
         *(void **) &real = dlsym(RTLD_NEXT, "pthread_create");
     }
     return real(thread, attr, start, arg);
-}
-
-int posix_fallocate(int fd, off_t from, off_t bytes)
-{
-    static int (*real)(int, off_t, off_t);
-    if (NULL == real) {
-        *(void **) &real = dlsym(RTLD_NEXT, "posix_fallocate");
-    }
-    const int error = real(fd, from, bytes);
-    if (asked("die-in-reserve") && by_smartint(__builtin_return_address(0))) {
-        kill(getpid(), SIGKILL);
-    }
-    return error;
 }
 
 int timerfd_create(clockid_t clock, int flags)

@@ -127,18 +127,6 @@ for who in 0 1; do
     verdict
 done
 
-# The leader, when the board's file has all its space and nobody else has heard of it.
-if preload preload_faults; then
-    begin_job killed-while-it-makes-the-board 120 "${S[@]}" -x LD_PRELOAD="$PRELOAD" -x SMARTINT_TEST_FAULT=die-in-reserve \
-        "$PROGRAM"
-    WATCHED=(self)
-    end_job
-    expect_end
-    verdict
-else
-    skip killed-while-it-makes-the-board "there is no compiler for libraries"
-fi
-
 # ---- two jobs at once on this node
 
 # The first one stands after its first transfers until the second one is over: they overlap.

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: a fence that begins an epoch returns before all are in it, and what others wait for must not depend on the
 // next call of a process that computes: the barrier's next round, and a post that stands behind it. Rank 1 begins, and
-// computes until it sees in its memory what another one puts there last.
+// computes until it sees in its memory what another one puts there last: under a lock, of another window where it has an
+// exposure open, as what is put into that is there when it ends.
 #include "check.h"
 
 enum { CELLS = 4, TRIES = 3, PUT = 7 };
@@ -10,36 +11,36 @@ enum { CELLS = 4, TRIES = 3, PUT = 7 };
 static const double patience = 10; // seconds: what comes needs a few milliseconds
 static const int begins = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
-static MPI_Win win;
-static int64_t *memory;
+static MPI_Win win, news;
+static int64_t *memory, *told;
 
 // No call of MPI.
-static void compute_until_put(const char *what)
+static void compute_until_put(const int64_t *there, const char *what)
 {
     const double end = now() + patience;
-    while (PUT != *(volatile int64_t *) memory && now() < end) {
+    while (PUT != *(const volatile int64_t *) there && now() < end) {
     }
-    CHECK(PUT == *(volatile int64_t *) memory, "%s: nothing came while this process computed", what);
+    CHECK(PUT == *(const volatile int64_t *) there, "%s: nothing came while this process computed", what);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 static void begin_try(void)
 {
-    *memory = 0;
+    *memory = *told = 0;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void put(int target)
+static void put(int target, MPI_Win into)
 {
     static const int64_t value = PUT;
-    MPI(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));
+    MPI(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, into));
 }
 
-static void put_locked(int target)
+static void put_locked(int target, MPI_Win into)
 {
-    MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
-    put(target);
-    MPI(MPI_Win_unlock(target, win));
+    MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, into));
+    put(target, into);
+    MPI(MPI_Win_unlock(target, into));
 }
 
 // Rank 0 and 2 come late, and rank 0 needs the second round from rank 1 before it may lock anything.
@@ -51,10 +52,10 @@ static void barrier_goes_on(void)
     }
     MPI(MPI_Win_fence(begins, win));
     if (1 == my_rank) {
-        compute_until_put("a lock behind a fence");
+        compute_until_put(memory, "a lock behind a fence");
     } else if (0 == my_rank) {
-        put_locked(2);
-        put_locked(1);
+        put_locked(2, win);
+        put_locked(1, win);
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
@@ -69,12 +70,14 @@ static void post_goes_out(MPI_Group origin, MPI_Group target)
     MPI(MPI_Win_fence(begins, win));
     if (1 == my_rank) {
         MPI(MPI_Win_post(origin, 0, win));
-        compute_until_put("a post behind a fence");
+        compute_until_put(told, "a post behind a fence");
         MPI(MPI_Win_wait(win));
+        CHECK(PUT == *memory, "what was put before the end of the exposure is not there");
     } else if (0 == my_rank) {
         MPI(MPI_Win_start(target, 0, win));
-        put(1);
+        put(1, win);
         MPI(MPI_Win_complete(win));
+        put_locked(1, news);
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
@@ -88,12 +91,14 @@ int main(int argc, char **argv)
     MPI(MPI_Group_incl(all, 1, &zero, &origin));
     MPI(MPI_Group_incl(all, 1, &one, &target));
     MPI(MPI_Win_allocate(CELLS * sizeof(*memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    MPI(MPI_Win_allocate(sizeof(*told), sizeof(*told), MPI_INFO_NULL, MPI_COMM_WORLD, &told, &news));
     for (int try = 0; try < TRIES; ++try) {
         if (n_ranks > 2) {
             barrier_goes_on();
         }
         post_goes_out(origin, target);
     }
+    MPI(MPI_Win_free(&news));
     MPI(MPI_Win_free(&win));
     MPI(MPI_Group_free(&all));
     MPI(MPI_Group_free(&origin));

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // A target on another node that was asked while it computed: its thread listens to the network, for a while and not
 // while its application waits.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -206,38 +205,6 @@ TEST(listening, whatever_the_application_does_meanwhile_no_question_is_left) {
     over = true;
     application.join();
     EXPECT_EQ(0U, count(t.n.b, stat::refused_messages));
-}
-
-TEST(listening, one_whole_message_that_is_always_expected_does_not_keep_the_thread_at_the_transport) {
-    network_pair n(test_params("interrupt"));
-    n.b.start_thread();
-    const auto expects = [&] {
-        n.b.enter();
-        const bool yes = n.b.look().expects;
-        n.b.leave();
-        return yes;
-    };
-    test_recv always;
-    always.aim(16384, ctx, 0, tag);
-    n.receive(n.b, always);
-    EXPECT_FALSE(expects());
-    std::vector<test_recv> receives(16);
-    std::vector<test_send> sends(16);
-    for (auto &r : receives) {
-        r.aim(16384, ctx, 0, tag + 1);
-        n.receive(n.b, r);
-    }
-    EXPECT_TRUE(expects()) << "more than sockets hold";
-    for (auto &s : sends) {
-        s.aim(n.to_b, 8, 1, ctx, 0, tag + 1);
-        n.send(n.a, s);
-    }
-    n.drive("they are there", [&] { return std::all_of(receives.begin(), receives.end(), [](const auto &r) { return 1 == r.delivered; }); });
-    EXPECT_FALSE(expects());
-    n.b.stop_thread();
-    n.b.enter();
-    EXPECT_TRUE(n.b.cancel_receive(&always));
-    n.b.leave();
 }
 
 TEST(listening, after_its_time_the_thread_listens_no_more) {

@@ -141,19 +141,6 @@ TEST_F(segments, the_creator_takes_the_name_along_and_a_guest_does_not) {
     mine.close();
 }
 
-TEST_F(segments, its_path_is_told_before_there_is_a_file) {
-    static std::string told;
-    static bool there;
-    told.clear();
-    ASSERT_EQ(0, mine.create(directory.path().c_str(), 9, 1, ring, 1, 0, [](const char *path) {
-        told = path;
-        there = 0 == access(path, F_OK);
-    }));
-    EXPECT_EQ(directory.path() + "/" + mine.ticket().name, told);
-    EXPECT_FALSE(there);
-    EXPECT_EQ(0, access(told.c_str(), F_OK));
-}
-
 TEST_F(segments, no_descriptor_is_left_open) {
     const unsigned before = test::open_descriptors();
     {

@@ -84,15 +84,15 @@ int engine::open_network() {
     return error;
 }
 
-int engine::create_board(std::uint32_t slots, const char *second_directory, void (*named)(const char *path)) {
+int engine::create_board(std::uint32_t slots, const char *second_directory) {
     const auto job = static_cast<std::uint32_t>(me_.name >> 32);
     int error = segment_.create(params_.directory.c_str(), job, slots, params_.ring_bytes,
-                                params_.helpers, me_.node, named);
+                                params_.helpers, me_.node);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
         if (nullptr != second_directory) {
             error = segment_.create(second_directory, job, slots, params_.ring_bytes,
-                                    params_.helpers, me_.node, named);
+                                    params_.helpers, me_.node);
         }
     }
     if (0 != error) {

@@ -94,7 +94,7 @@ void engine::expect_no_more(recv_op *op) {
     }
     expected_ -= op->expected;
     op->expected = 0;
-    if (expects_ && expected_ <= expect_from / 4) { // what sockets hold easily: a receive that is always posted
+    if (expects_ && 0 == expected_) { // not before: the last of many would lie in the sockets
         expects_ = false;
         --outstanding_;
     }

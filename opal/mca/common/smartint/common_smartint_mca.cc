@@ -254,24 +254,21 @@ void look_after_helpers() {
     }
 }
 
-// Whatever becomes of this process, its daemon removes the file when the job ends.
-void see_to_board(const char *path) {
-    if (nullptr != opal_pmix.register_cleanup) {
-        opal_pmix.register_cleanup(const_cast<char *>(path), false, false, true);
-    }
-}
-
 // The leader's work: board, then helpers. What fails costs shared memory or overlap.
 void lead(const params &p, const job_shape &j) {
     engine &e = engine::instance();
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
     }
-    if (0 != e.create_board(j.local, opal_process_info.job_session_dir, see_to_board)) {
+    if (0 != e.create_board(j.local, opal_process_info.job_session_dir)) {
         return;
     }
     segment &board = e.board_segment();
     state().mine.board = board.ticket();
+    const std::string path = std::string(board.ticket().directory) + "/" + board.ticket().name;
+    if (nullptr != opal_pmix.register_cleanup) {
+        opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
+    }
     // For the btl alone there is no interrupt thread to wake.
     if ("helper" != p.progress || !glue_overlaps()) {
         board.close_fd();

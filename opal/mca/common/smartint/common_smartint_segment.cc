@@ -57,8 +57,7 @@ int segment::map(int fd, std::uint64_t bytes) {
 }
 
 int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
-                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node,
-                    void (*named)(const char *path)) {
+                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node) {
     if (!sane_geometry(slots, ring_bytes)) {
         return fail(EINVAL, "number of ranks or ring size out of range");
     }
@@ -74,9 +73,6 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     }
     std::strncpy(ticket_.directory, directory, sizeof(ticket_.directory) - 1);
     path_ = std::string(directory) + "/" + ticket_.name;
-    if (nullptr != named) {
-        named(path_.c_str());
-    }
     fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd_ < 0) {
         return fail(errno, std::strerror(errno));

@@ -35,11 +35,9 @@ public:
     // Create, size (the space is reserved now: a full file system is an error here, not a
     // SIGBUS later), initialise and publish. ring_bytes: a power of two, 16 KiB..64 MiB.
     // slots 1..max_slots. 0, or an errno with `why()` set.
-    // node: hash of this node's identity, for its helper to tell others. named: told of the file's path before the file is
-    // there, so that somebody can see to it should this process be killed the next moment.
+    // node: hash of this node's identity, for its helper to tell others.
     int create(const char *directory, std::uint32_t job, std::uint32_t slots,
-               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0,
-               void (*named)(const char *path) = nullptr);
+               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0);
     // Map what somebody else created. Refuses another owner, version, layout, size, secret.
     int open(const char *directory, const segment_ticket &ticket);
     // As open, for a process that inherited the descriptor (the helper). Closes fd.
