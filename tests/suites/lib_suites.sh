@@ -9,6 +9,7 @@
 #   client NAME LIBRARIES...         compile NAME.c beside the script; sets CLIENT; false: its library is missing
 #   client_job NAME LIMIT NP PROGRAM ARGS...   run it the way WAY; its counters in $WORK/stats.RANK
 #   keep_base NAME, expect_base NAME note the `# ` lines of the last job; they must be the same in this one
+#   beside_stock NAME LIMIT RIGHT ARGS...   a job that was not right once more, over Open MPI's own components
 #   expect_carried RANKS             smartint carried the messages of the job's ranks
 #   expect_thread_matches RANKS      interrupt threads matched messages in it
 # Environment: SMARTINT_LONG=yes     the whole matrix
@@ -90,6 +91,24 @@ expect_base() {
     fi
     difference=$(diff <(grep '^# ' "$LOG") "$BASES/$1" | grep '^[<>]' | head -n 2 | tr '\n' ' ')
     [ -z "$difference" ] || complain "not what Open MPI's own pml gives: $difference"
+}
+
+# The last job was not right: RIGHT is the command that says so. False: over Open MPI's own components neither, so that it
+# is skipped, and counted in SKIPPED; else what is found is said of the first one.
+SKIPPED=0
+beside_stock() {
+    local name=$1 limit=$2 right=$3 reason log=$LOG
+    shift 3
+    complain "exit code $RC, or not a word of success"
+    reason=$REASON
+    run_job "$name-stock" "$limit" "$@"
+    if ! $right; then
+        SKIPPED=$((SKIPPED + 1))
+        skip "$LABEL/$name" "it fails over Open MPI's own components too"
+        check_after "${WATCHED[@]}" || fail "$LABEL/$name" "left behind: $LEFT_BEHIND" "$LOG"
+        return 1
+    fi
+    NAME=$LABEL/$name REASON=$reason LOG=$log
 }
 
 expect_carried() {

@@ -11,7 +11,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib_suites.sh"
 
 LIMIT_EACH=300
-RAN=0 SKIPPED=0
+RAN=0
 # The first is to be ended by its last call, the next wants arguments; the last computes for a time that follows from what it
 # measured, minutes where cores are shared.
 WITHOUT=" tests/test_assert tests/contrib/cg/cg tests/contrib/non-blocking/overlap "
@@ -44,7 +44,7 @@ right() { [ "$RC" -eq 0 ] && ! grep -q FAIL "$LOG"; }
 
 # one PROGRAM RANKS
 one() {
-    local program=$1 np=$2 name reason log
+    local program=$1 np=$2 name
     case $WITHOUT in *" $program "*) return ;; esac
     [ "$LONG" = yes ] || case $SLOW in *" $program "*) return ;; esac
     name=${program#tests/}
@@ -54,17 +54,7 @@ one() {
     # shellcheck disable=SC2086
     run_job "$name" $LIMIT_EACH -wdir "$WORK" -np "$np" $WAY --mca osc smartint $MORE "$SOURCE/$program"
     if ! right; then
-        complain "exit code $RC, or a word of failure"
-        reason=$REASON log=$LOG
-        run_job "$name-stock" $LIMIT_EACH -wdir "$WORK" -np "$np" --mca pml ob1 "$SOURCE/$program"
-        if ! right; then
-            SKIPPED=$((SKIPPED + 1))
-            skip "$LABEL/$name" "it fails over Open MPI's own components too"
-            check_after "${WATCHED[@]}" || fail "$LABEL/$name" "left behind: $LEFT_BEHIND" "$LOG"
-            return
-        fi
-        # shellcheck disable=SC2034
-        NAME=$LABEL/$name REASON=$reason LOG=$log
+        beside_stock "$name" $LIMIT_EACH right -wdir "$WORK" -np "$np" --mca pml ob1 "$SOURCE/$program" || return
     fi
     verdict
 }

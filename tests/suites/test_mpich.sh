@@ -14,7 +14,7 @@
 BUILD=$PROGRAMS/mpich-tests
 LIMIT_EACH=60      # seconds; most take less than one
 EVERY=8
-RAN=0 SKIPPED=0
+RAN=0
 # Minutes of accumulating, whatever the component
 TOO_LONG=" rma/large_acc_flush_local "
 
@@ -85,19 +85,9 @@ one() {
     run_job "$name" $LIMIT_EACH -wdir "$BUILD/$directory" -np "$np" $WAY --mca osc smartint $environment \
         "./$program" "${arguments[@]}"
     if ! says_no_errors; then
-        complain "exit code $RC, or no word of success"
-        local reason=$REASON log=$LOG
         # shellcheck disable=SC2086
-        run_job "$name-stock" $LIMIT_EACH -wdir "$BUILD/$directory" -np "$np" --mca pml ob1 $environment \
-            "./$program" "${arguments[@]}"
-        if ! says_no_errors; then
-            SKIPPED=$((SKIPPED + 1))
-            skip "$LABEL/$name" "it fails over Open MPI's own components too"
-            check_after "${WATCHED[@]}" || fail "$LABEL/$name" "left behind: $LEFT_BEHIND" "$LOG"
-            return
-        fi
-        # shellcheck disable=SC2034
-        NAME=$LABEL/$name REASON=$reason LOG=$log
+        beside_stock "$name" $LIMIT_EACH says_no_errors -wdir "$BUILD/$directory" -np "$np" --mca pml ob1 $environment \
+            "./$program" "${arguments[@]}" || return
     fi
     verdict
 }
