@@ -247,12 +247,13 @@ void core::hear_news_only(bool yes) {
     }
 }
 
-void core::sleep() {
+bool core::sleep() {
     layout::helper_line &l = line();
     l.state.store(layout::helper_sleeping, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D2, pairs with D1 of the poster
     if ((0 == options_.index && !relay_empty(board_.relay())) || (relay_.is_open() && !relay_.net().arm())) {
-        return;
+        l.state.store(layout::helper_polling, std::memory_order_release); // no bell is needed
+        return false;
     }
     int timeout = -1;
     if (seen_ < pidfds_.size()) {
@@ -269,9 +270,11 @@ void core::sleep() {
     }
     const int told = look(timeout);
     l.sleeps.fetch_add(1, std::memory_order_relaxed);
+    l.state.store(layout::helper_polling, std::memory_order_release); // awake: no bell is needed
     if (full && 0 == told) {
         full_.slept_in_vain();
     }
+    return true;
 }
 
 // For what descriptors tell: the doorbell, the network, the end of a rank. How many did.
@@ -301,34 +304,25 @@ void core::run() {
     while (!stop_.load(std::memory_order_relaxed)) {
         const bool busy = pass() > 0;
         const auto now = clock::now();
-        // What keeps us from sleeping may do so for ever, and the ranks may be gone meanwhile.
-        if (now - last_look >= busy_look) {
+        // With a unit of our own and somebody waiting, look again for a while; else sleep.
+        const bool polls = !busy && unit_ >= 0 && options_.poll_us > 0 && anything_armed();
+        if (busy || (polls && scan() > 0)) {
+            last_event = now;
+        }
+        const bool again = busy || (polls && now - last_event < std::chrono::microseconds(options_.poll_us));
+        if (!again && 0 == alive_) {
+            break; // the job is over on this node, however it ended
+        }
+        if (!again && sleep()) {
+            last_look = last_event = clock::now();
+        } else if (now - last_look >= busy_look) {
+            // What keeps us from sleeping may do so for ever, and the ranks may be gone meanwhile.
             look(0);
             last_look = now;
             if (0 == alive_) {
                 break;
             }
         }
-        if (busy) {
-            last_event = now;
-            continue;
-        }
-        // With a unit of our own and somebody waiting, look again for a while; else sleep.
-        const bool polls = unit_ >= 0 && options_.poll_us > 0 && anything_armed();
-        if (polls) {
-            if (scan() > 0) {
-                last_event = now;
-            }
-            if (now - last_event < std::chrono::microseconds(options_.poll_us)) {
-                continue;
-            }
-        }
-        if (0 == alive_) {
-            break; // the job is over on this node, however it ended
-        }
-        sleep();
-        line().state.store(layout::helper_polling, std::memory_order_release); // awake: no bell
-        last_event = clock::now();
     }
 }
 

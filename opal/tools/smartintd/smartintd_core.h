@@ -65,7 +65,7 @@ private:
     unsigned scan();
     bool anything_armed() const;
     void hear_news_only(bool yes);
-    void sleep();
+    bool sleep(); // false: there is something to do already
     int look(int milliseconds);
     layout::helper_line &line() { return board_.helper(options_.index); }
 
