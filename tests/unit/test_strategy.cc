@@ -111,4 +111,28 @@ INSTANTIATE_TEST_SUITE_P(strategies, sleeping,
                          ::testing::Values(strategy_kind::helper, strategy_kind::interrupt));
 
 } // namespace
+TEST(notice_patience, ends_by_the_clock_however_often_it_is_looked) {
+    notice_patience patience;
+    const notice_patience::time begin{std::chrono::seconds(1)};
+    notice_patience::time now = begin;
+    for (int looks = 0; now - begin < notice_patience::most; now += std::chrono::microseconds(100), ++looks) {
+        ASSERT_FALSE(patience.over(true, false, now)) << looks;
+    }
+    EXPECT_TRUE(patience.over(true, false, now));
+    EXPECT_FALSE(patience.over(true, false, now)) << "once, then it begins anew";
+    EXPECT_FALSE(patience.over(true, false, now + notice_patience::most / 2));
+    EXPECT_TRUE(patience.over(true, false, now + notice_patience::most));
+}
+
+TEST(notice_patience, begins_anew_with_whatever_comes_and_with_another_notice) {
+    notice_patience patience;
+    notice_patience::time now{std::chrono::seconds(1)};
+    EXPECT_FALSE(patience.over(true, false, now));
+    EXPECT_FALSE(patience.over(true, true, now += notice_patience::most));
+    EXPECT_FALSE(patience.over(true, false, now += notice_patience::most / 2));
+    EXPECT_FALSE(patience.over(false, false, now += notice_patience::most));
+    EXPECT_FALSE(patience.over(true, false, now += notice_patience::most));
+    EXPECT_TRUE(patience.over(true, false, now += notice_patience::most));
+}
+
 } // namespace smartint

@@ -15,7 +15,6 @@
 namespace smartint {
 namespace {
 
-constexpr std::uint32_t patience_us = 500000; // for a message whose notice came first
 constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that stands still
 constexpr std::uint32_t locked_retry_us = 50;
 constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
@@ -112,10 +111,10 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         }
         view = e.look();
         const bool flows = view.network || view.expects || view.awaited;
-        rate_.look(view.moved, flows, flows ? std::chrono::steady_clock::now() : arrival_rate::time{});
-        if (view.matched && waited_us_ >= patience_us) {
+        const auto now = flows || view.matched ? std::chrono::steady_clock::now() : arrival_rate::time{};
+        rate_.look(view.moved, flows, now);
+        if (patience_.over(view.matched, 0 != events, now)) {
             e.counters().add(stat::wakes_futile);
-            waited_us_ = 0;
             view.matched = e.give_up_matches();
         }
         // A transport that tells by events must be made to, and refuses while there are some.
@@ -179,12 +178,10 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
     const bool flows = view.network || view.expects;
     const bool timer = !without_timer(view, events);
     if (!view.matched && !flows && !view.awaited) {
-        waited_us_ = 0;
         quiet_ = 0;
         t.set_timer(0);
     } else if (0 != events) {
         quiet_ = 0;
-        waited_us_ = 0;
         if (flows) {
             adapt(moved, e.settings().pace_us);
         }
@@ -196,7 +193,6 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
         // descriptor, with a slow timer as a backstop.
         ++quiet_;
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
-        waited_us_ += view.matched ? wait : 0;
         t.set_timer(timer ? wait : 0);
     }
     if (watch) {
@@ -215,6 +211,16 @@ void helper_strategy::adapt(std::uint64_t moved, std::uint32_t fastest_us) {
         pace_us_ /= 2;
     }
     pace_us_ = std::max(std::min(pace_us_, slowest_us), fastest_us);
+}
+
+bool notice_patience::over(bool matched, bool came, time now) {
+    if (!matched || came || !waits_) {
+        since_ = now;
+        waits_ = matched;
+        return false;
+    }
+    waits_ = now - since_ < most;
+    return !waits_;
 }
 
 void arrival_rate::look(std::uint64_t moved, bool flows, time now) {

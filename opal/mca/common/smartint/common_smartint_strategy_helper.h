@@ -28,6 +28,20 @@ private:
     bool flowed_ = false;
 };
 
+// With a message whose notice came first. By the clock: the transport's descriptor may tell of something all the time
+// that is no message yet, as while two processes connect to each other.
+class notice_patience {
+public:
+    using time = std::chrono::steady_clock::time_point;
+    static constexpr std::chrono::milliseconds most{500};
+    // matched: there is a notice without its message. came: something did, in this look. True: it is at its end, once.
+    bool over(bool matched, bool came, time now);
+
+private:
+    time since_; // of the first look that found it so
+    bool waits_ = false;
+};
+
 class helper_strategy : public strategy {
 public:
     const char *name() const override { return "helper"; }
@@ -49,9 +63,9 @@ private:
 
     std::uint64_t moved_before_ = 0;
     std::uint32_t pace_us_ = 200;
-    arrival_rate rate_;           // changes in serve() only: all of sleep_how() follows one view
-    std::uint32_t quiet_ = 0;     // passes in a row without an event
-    std::uint32_t waited_us_ = 0; // for a message whose notice came first
+    arrival_rate rate_; // changes in serve() only: all of sleep_how() follows one view
+    notice_patience patience_;
+    std::uint32_t quiet_ = 0; // passes in a row without an event
 };
 
 } // namespace smartint
