@@ -9,7 +9,8 @@
 //   # rank N memory KB             resident
 //   # rank N counters COUNT        how many there are
 //   # rank N counter NAME VALUE    of those that are not zero
-// Arguments: a file that the caller makes when it has looked too; "window": there is one meanwhile.
+// Arguments: a file that the caller makes when it has looked too; "window": there is one meanwhile, of all, or "own", of
+// the last rank alone.
 #include "counters.h"
 
 #include <dirent.h>
@@ -131,9 +132,10 @@ int main(int argc, char **argv)
     guarded_free(out, n);
     guarded_free(in, n);
     MPI_Win win = MPI_WIN_NULL;
-    if (argc > 2) {
+    const int own = argc > 2 && 0 == strcmp(argv[2], "own");
+    if (argc > 2 && (!own || n_ranks - 1 == my_rank)) {
         void *memory;
-        MPI(MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+        MPI(MPI_Win_allocate(4096, 1, MPI_INFO_NULL, own ? MPI_COMM_SELF : MPI_COMM_WORLD, &memory, &win));
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     show_threads();

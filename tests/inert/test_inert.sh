@@ -23,7 +23,7 @@ state() { printed thread; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | 
 memory() { awk '/^# rank [0-9]+ memory / && $5 > most { most = $5 } END { print most + 0 }' "$LOG"; }
 MOST_KB=8192
 
-MAKES=      # window, or nothing
+MAKES=      # window, own, or nothing
 helpers_now() { pids smartintd | wc -w; }
 segments_now() {      # of this user's jobs that hold one of our ranks
     local pid
@@ -121,17 +121,29 @@ threads_are 0
 [ "$HELPERS" -eq 0 ] || complain "$HELPERS helpers run, for nobody"
 verdict
 
-# Windows alone, beside another pml: a thread from the first window on.
+# Windows alone, beside another pml: all of it begins with the first window, and with those who have one.
 look osc-without-window 30 -np 2 --mca pml ob1 --mca osc smartint
 expect_silence
-threads_are 0
+nothing_of_it
 verdict
 MAKES=window
 look osc-with-window 30 -np 2 --mca pml ob1 --mca osc smartint
 expect_silence
 threads_are 2
+[ "$HELPERS" -eq 1 ] || complain "$HELPERS helpers run"
+[ -n "$SEGMENTS" ] || complain "no shared memory is seen"
+verdict
+MAKES=own
+NP=3
+look osc-with-window-of-one 30 -np 3 --mca pml ob1 --mca osc smartint
+expect_silence
+threads_are 1
+[ "$HELPERS" -eq 1 ] || complain "$HELPERS helpers run"
+[ -n "$SEGMENTS" ] || complain "no shared memory is seen"
+[ -z "$(grep -E '^# rank [01] counter ' "$LOG")" ] || complain "a count of one without a window is not zero"
 verdict
 MAKES=
+NP=2
 
 # And the counterpart, so that all this would be seen: named, it has thread, helper and counts.
 look named 30 -np 2 --mca pml smartint

@@ -20,7 +20,8 @@ namespace {
 
 enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else: a slot
 
-constexpr int attach_look_ms = 20;      // while ranks are still to come
+// For ranks that are still to come: within MPI_Init, or with the first window, which some may never have.
+constexpr int attach_look_ms = 20, late_look_ms = 1000;
 constexpr int unwatched_look_ms = 1000; // whether ranks live that no descriptor tells of
 constexpr std::chrono::milliseconds busy_look{10}; // at what descriptors tell, where there is no sleep between
 
@@ -88,6 +89,7 @@ bool core::start(int board_fd) {
     waker_.use_module(options_.wake, who);
     leave_binding(options_);
     watch_ranks();
+    attach_look_ = attach_look_ms;
     layout::helper_line &l = line();
     // Only the first helper relays; the others watch their share of the ranks.
     if (0 == options_.index &&
@@ -257,7 +259,7 @@ bool core::sleep() {
     }
     int timeout = -1;
     if (seen_ < pidfds_.size()) {
-        timeout = attach_look_ms;
+        timeout = attach_look_;
     }
     if (unwatched_ > 0) {
         timeout = timeout < 0 ? unwatched_look_ms : std::min(timeout, unwatched_look_ms);
@@ -289,8 +291,9 @@ int core::look(int milliseconds) {
             rank_gone(static_cast<unsigned>(tag));
         }
     }
-    if (seen_ < pidfds_.size()) {
+    if (const unsigned before = seen_; seen_ < pidfds_.size()) {
         watch_ranks();
+        attach_look_ = seen_ > before ? attach_look_ms : std::min(2 * attach_look_, late_look_ms);
     }
     if (unwatched_ > 0) {
         look_after_unwatched();

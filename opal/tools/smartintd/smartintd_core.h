@@ -84,6 +84,7 @@ private:
     unsigned alive_ = 0;
     unsigned unwatched_ = 0; // of them that have no descriptor
     unsigned seen_ = 0; // ranks that have attached
+    int attach_look_ = 0; // ms until the next look for those who have not
     bool started_ = false;
     bool unlinked_ = false;
     bool news_only_ = false; // of the network's descriptor

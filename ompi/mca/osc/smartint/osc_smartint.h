@@ -175,7 +175,10 @@ template <class F> int open_and_wait(module &m, F begin) {
 }
 
 // osc_smartint_component.cc
-void begin_progress(); // a window is made: the engine goes on in waits of others, and its thread runs
+// Beside another pml a job without a window has nothing of smartint. All begins with the first one: engine, board and
+// helper, unless the btl is named too and has begun them, its progress in waits of others, and its thread. False: it
+// can't, and that was told.
+bool begin();
 
 // osc_smartint_window.cc
 int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,

@@ -18,44 +18,31 @@ namespace {
 unsigned priority = 200; // above sm and rdma: it only stands where the user named us
 
 bool ready = false;      // offered to windows
-bool progresses = false; // the first window has been made
-bool started = false;    // the engine runs for the sake of windows: the user named another pml
+bool alone = false;      // the user named another pml: the engine runs for the sake of windows
+bool progresses = false; // and Open MPI has it make progress
 
 // Open MPI polls what is registered here in every wait of its own.
 int progress() noexcept { return engine::instance().progress(); }
-
-// Windows of another pml's job: processes learn how to reach each other before they have one, and a
-// board and its helper are there from the beginning; threads begin with the first window.
-bool start_alone() {
-    if (OPAL_SUCCESS != glue_start(ompi_mpi_thread_multiple) || OPAL_SUCCESS != glue_publish()) {
-        return false;
-    }
-    started = true;
-    return true;
-}
 
 extern "C" {
 int osc_smartint_register() noexcept;
 int osc_smartint_open() noexcept {
     // ompi_info opens components too, outside of any job
-    const bool job = OPAL_JOBID_INVALID != OPAL_PROC_MY_NAME.jobid;
-    return !job || !glue_named("osc") || glue_named("pml") || start_alone() ? OMPI_SUCCESS
-                                                                         : OMPI_ERR_NOT_AVAILABLE;
+    alone = OPAL_JOBID_INVALID != OPAL_PROC_MY_NAME.jobid && glue_named("osc") && !glue_named("pml");
+    if (alone && OPAL_SUCCESS != glue_check_params()) {
+        glue_end(); // Open MPI would say that no component can be opened, which misleads
+    }
+    return OMPI_SUCCESS;
 }
 int osc_smartint_close() noexcept {
-    if (started) {
+    if (alone) {
         glue_stop();
-        started = false;
     }
     return OMPI_SUCCESS;
 }
 int osc_smartint_init(bool, bool) noexcept {
-    if (!glue_named("osc") || !engine::instance().started()) {
+    if (!glue_named("osc") || !(alone || engine::instance().started())) {
         return OMPI_ERR_NOT_AVAILABLE;
-    }
-    if (started) {
-        const inside here;
-        glue_join_board();
     }
     ready = true;
     offer_nonblocking(true);
@@ -68,7 +55,7 @@ int osc_smartint_finalize() noexcept {
         opal_progress_unregister(progress);
         progresses = false;
     }
-    if (started) {
+    if (alone && engine::instance().started()) {
         engine::instance().stop_thread();
         engine::instance().save_stats();
         flush_reports();
@@ -96,13 +83,22 @@ int osc_smartint_select(ompi_win_t *win, void **base, std::size_t size, int disp
 
 } // namespace
 
-void begin_progress() {
+bool begin() {
     static std::mutex first; // threads may make windows at the same time
     const std::lock_guard<std::mutex> hold(first);
-    if (started && !progresses) {
-        progresses = OPAL_SUCCESS == opal_progress_register(progress);
-        glue_start_thread();
+    if (!alone || progresses) {
+        return true;
     }
+    if (OPAL_SUCCESS != glue_start_late(ompi_mpi_thread_multiple)) {
+        return false;
+    }
+    {
+        const inside here;
+        glue_join_board(); // of the btl's making, where that is named too
+    }
+    progresses = OPAL_SUCCESS == opal_progress_register(progress);
+    glue_start_thread();
+    return progresses;
 }
 
 const ompi_osc_base_module_t module_functions = {

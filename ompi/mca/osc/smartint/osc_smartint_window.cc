@@ -53,6 +53,8 @@ struct announcement {
     std::int32_t error = MPI_SUCCESS;
     std::int16_t shares = 0; // smartint_window_shared
     std::int16_t apart = 0;  // alloc_shared_noncontig
+    std::int32_t strangers = 0; // there are members that it cannot reach yet
+    std::int32_t pad = 0;
 };
 
 int exchange(ompi_communicator_t *comm, const announcement &mine,
@@ -252,6 +254,43 @@ bool worth_sharing(const std::vector<announcement> &all) {
     return several;
 }
 
+opal_proc_t *process(const module &m, std::size_t rank) {
+    return &ompi_comm_peer_lookup(m.comm, static_cast<int>(rank))->super;
+}
+
+// Where nothing began before the first window, processes know of each other what they tell in windows they have in
+// common. Who meets one of another job needs the network for it.
+bool has_strangers(const module &m, std::size_t processes) {
+    if (!glue_late()) {
+        return false;
+    }
+    const inside here;
+    bool strangers = false;
+    bool other_jobs = false;
+    for (std::size_t i = 0; i < processes; ++i) {
+        const opal_proc_t *p = process(m, i);
+        strangers = strangers || !glue_knows(p);
+        other_jobs = other_jobs || p->proc_name.jobid != OPAL_PROC_MY_NAME.jobid;
+    }
+    if (other_jobs) {
+        glue_open_network(); // else these can't be reached, which is told below
+    }
+    return strangers;
+}
+
+// Everybody tells everybody else how it is reached.
+int introduce(const module &m, std::size_t processes) {
+    std::vector<modex> all(processes);
+    const auto bytes = static_cast<int>(sizeof(modex));
+    const int rc = m.comm->c_coll->coll_allgather(&glue_modex(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, m.comm,
+                                                  m.comm->c_coll->coll_allgather_module);
+    const inside here;
+    for (std::size_t i = 0; OMPI_SUCCESS == rc && i < processes; ++i) {
+        glue_meet(process(m, i), all[i]);
+    }
+    return rc;
+}
+
 // Memory of this process into `mine`, everybody's into `all`, words if they can be had. An MPI error, the
 // same at all.
 int provide_memory(module &m, void **base, announcement &mine,
@@ -260,6 +299,13 @@ int provide_memory(module &m, void **base, announcement &mine,
         mine.base = reinterpret_cast<std::uint64_t>(*base);
     }
     int rc = exchange(m.comm, mine, &all);
+    int error = MPI_SUCCESS;
+    if (OMPI_SUCCESS == rc && any_error(all, &error)) {
+        return error;
+    }
+    if (OMPI_SUCCESS == rc && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 != a.strangers; })) {
+        rc = introduce(m, all.size());
+    }
     const bool one_node = std::all_of(all.begin(), all.end(), [&](const announcement &a) { return a.node == mine.node; });
     if (OMPI_SUCCESS == rc && m.shared() && !one_node) {
         return MPI_ERR_RMA_SHARED; // the same everywhere
@@ -271,7 +317,6 @@ int provide_memory(module &m, void **base, announcement &mine,
     // One map for all, though they may say different things: next to each other unless all can do without.
     const bool packed = m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });
     *where = plan_of(m, packed, mine, all);
-    int error = MPI_SUCCESS;
     rc = share_memory(m, *where, mine, all);
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
         if (m.shared() || MPI_ERR_NO_MEM == error) {
@@ -297,7 +342,7 @@ std::vector<rma_member> members_of(module &m, const announcement &mine,
     std::vector<rma_member> members(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
         rma_member &member = members[i];
-        member.ep = glue_endpoint(&ompi_comm_peer_lookup(m.comm, static_cast<int>(i))->super);
+        member.ep = glue_endpoint(process(m, i));
         member.base = all[i].base;
         member.bytes = all[i].bytes;
         if (nullptr != m.memory.base && all[i].node == mine.node) {
@@ -314,6 +359,11 @@ std::vector<rma_member> members_of(module &m, const announcement &mine,
 int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t *info) {
     const auto processes = static_cast<std::size_t>(ompi_comm_size(m.comm));
     announcement mine;
+    if (!begin()) {
+        mine.error = MPI_ERR_OTHER;
+    } else {
+        mine.strangers = has_strangers(m, processes) ? 1 : 0;
+    }
     mine.node = glue_modex().node;
     mine.pid = static_cast<std::uint32_t>(getpid());
     mine.start_time = process_start_time(mine.pid);
@@ -329,7 +379,6 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
     if (const int rc = provide_memory(m, base, mine, all, &where); OMPI_SUCCESS != rc) {
         return rc;
     }
-    begin_progress();
     std::vector<rma_member> members = members_of(m, mine, all, where);
     const bool reached = std::all_of(members.begin(), members.end(),
                                      [](const rma_member &x) { return nullptr != x.ep; });

@@ -34,6 +34,12 @@ bool glue_overlaps();
 // helper started. Idempotent. enable_threads: MPI_THREAD_MULTIPLE. OPAL_SUCCESS or an error
 // that was reported.
 int glue_start(bool enable_threads);
+// The same after MPI_Init, for the first window beside another pml: by whichever processes have it. What others need to
+// reach this one is in glue_modex() then, and they have to be told (glue_meet). A job goes on where it fails.
+int glue_start_late(bool enable_threads);
+bool glue_late(); // it was
+// Whether all parameters are in their range; told if not. OPAL_SUCCESS or OPAL_ERR_BAD_PARAM.
+int glue_check_params();
 void glue_stop();
 // The job can't go on: what was reported is told, and mpirun finds this process ended.
 [[noreturn]] void glue_end();
@@ -74,6 +80,10 @@ endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m);
 endpoint *glue_reach_network(const opal_process_name_t &name, modex m);
 // By whatever leads there, under the gate.
 endpoint *glue_endpoint(const opal_proc_t *proc);
+// The same where the process itself has told `m`, and for good: the other finds it by its name.
+endpoint *glue_meet(const opal_proc_t *proc, const modex &m);
+// Whether it can be found, under the gate.
+bool glue_knows(const opal_proc_t *proc);
 
 // The network is open now: its address into glue_modex().
 void glue_note_address();

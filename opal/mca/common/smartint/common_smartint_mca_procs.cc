@@ -126,6 +126,30 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
     return nullptr != ep ? ep : glue_reach_network(name, m);
 }
 
+bool glue_knows(const opal_proc_t *proc) {
+    const opal_process_name_t name = proc->proc_name;
+    return 0 == opal_compare_proc(name, OPAL_PROC_MY_NAME) ||
+           nullptr != engine::instance().find_peer(pack_name(name.jobid, name.vpid));
+}
+
+endpoint *glue_meet(const opal_proc_t *proc, const modex &m) {
+    const bool published = !glue_late() && proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid;
+    if (published || glue_knows(proc)) {
+        return glue_endpoint(proc);
+    }
+    // Of what a process wrote before it came here: it may be another's memory.
+    modex checked;
+    if (proc->proc_arch != opal_proc_local_get()->proc_arch || !checked.read(&m, m.published_bytes())) {
+        return nullptr;
+    }
+    const segment_ticket &mine = glue_modex().board;
+    const bool one_board = 0 != mine.slots && mine.secret_hi == checked.board.secret_hi && mine.secret_lo == checked.board.secret_lo;
+    endpoint *ep = one_board && 0 != engine::instance().settings().shared_memory
+                       ? glue_reach_shared(proc->proc_name, checked)
+                       : nullptr;
+    return nullptr != ep ? ep : glue_reach_network(proc->proc_name, checked);
+}
+
 bool glue_open_network() {
     static bool unpublished = false; // opened here, and others can't know it yet
     engine &e = engine::instance();
