@@ -101,6 +101,23 @@ TEST_F(segments, a_missing_directory_is_an_error_with_its_reason) {
     EXPECT_EQ(-1, mine.fd());
 }
 
+// Whoever is told has it removed should this process end on the way, so it must be this process's, and told early.
+TEST_F(segments, its_name_is_told_once_the_file_is_there_and_before_its_space_is_reserved) {
+    static std::string told;
+    static off_t size_then;
+    told.clear();
+    const auto named = [](const char *path) {
+        struct stat st {};
+        told = path;
+        size_then = 0 == stat(path, &st) ? st.st_size : -1;
+    };
+    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", 9, 1, ring, 1, 0, named));
+    EXPECT_EQ("", told);
+    ASSERT_EQ(0, mine.create(directory.path().c_str(), 9, 3, ring, 1, 0, named));
+    EXPECT_EQ(std::string(mine.ticket().directory) + "/" + mine.ticket().name, told);
+    EXPECT_EQ(0, size_then);
+}
+
 TEST_F(segments, a_directory_too_long_for_the_ticket_is_an_error) {
     const std::string deep = "/" + std::string(200, 'd');
     EXPECT_EQ(ENAMETOOLONG, mine.create(deep.c_str(), 9, 1, ring, 1));

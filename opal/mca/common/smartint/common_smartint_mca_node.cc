@@ -69,6 +69,14 @@ bool tell_of_deaf_helper() {
     return !why.empty();
 }
 
+// Open MPI's daemon removes the file when the job ends, however that is. Told before there is a file of ours it would
+// remove a stranger's.
+void end_with_job(const char *path) {
+    if (nullptr != opal_pmix.register_cleanup) {
+        opal_pmix.register_cleanup(const_cast<char *>(path), false, false, true);
+    }
+}
+
 // The lock of a file, which is there while its descriptor is open: it goes with a process that is killed.
 bool lock(int fd) {
     int rc = 0;
@@ -197,15 +205,11 @@ void lead(const params &p, const job_shape &j, modex *mine) {
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
     }
-    if (0 != e.create_board(j.local, opal_process_info.job_session_dir)) {
+    if (0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job)) {
         return;
     }
     segment &board = e.board_segment();
     mine->board = board.ticket();
-    const std::string path = std::string(board.ticket().directory) + "/" + board.ticket().name;
-    if (nullptr != opal_pmix.register_cleanup) {
-        opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
-    }
     // For the btl alone there is no interrupt thread to wake.
     if ("helper" != p.progress || !glue_overlaps()) {
         board.close_fd();
@@ -238,7 +242,6 @@ void lead(const params &p, const job_shape &j, modex *mine) {
     state().restarts = p.helper_restart;
 }
 
-
 void meet(const params &p, const job_shape &j, modex *mine) {
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
@@ -262,9 +265,7 @@ void meet(const params &p, const job_shape &j, modex *mine) {
             std::copy_n(first.helper, first.helper_bytes, mine->helper);
         }
     } else { // nobody was here, or not to the end
-        if (nullptr != opal_pmix.register_cleanup) {
-            opal_pmix.register_cleanup(const_cast<char *>(path.c_str()), false, false, true);
-        }
+        end_with_job(path.c_str());
         lead(p, j, mine);
         const auto length = static_cast<ssize_t>(mine->published_bytes());
         if (0 != ftruncate(fd, 0) || length != pwrite(fd, mine, static_cast<std::size_t>(length), 0)) {

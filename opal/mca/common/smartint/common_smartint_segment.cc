@@ -57,7 +57,8 @@ int segment::map(int fd, std::uint64_t bytes) {
 }
 
 int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
-                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node) {
+                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node,
+                    void (*named)(const char *path)) {
     if (!sane_geometry(slots, ring_bytes)) {
         return fail(EINVAL, "number of ranks or ring size out of range");
     }
@@ -78,6 +79,9 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
         return fail(errno, std::strerror(errno));
     }
     owner_ = true;
+    if (nullptr != named) {
+        named(path_.c_str());
+    }
     const plan p = make_plan(slots, ring_bytes);
     // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
     sigset_t all;

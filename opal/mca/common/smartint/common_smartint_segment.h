@@ -36,8 +36,10 @@ public:
     // SIGBUS later), initialise and publish. ring_bytes: a power of two, 16 KiB..64 MiB.
     // slots 1..max_slots. 0, or an errno with `why()` set.
     // node: hash of this node's identity, for its helper to tell others.
+    // named: called as soon as there is a file of ours by that path, which takes milliseconds to become a segment.
     int create(const char *directory, std::uint32_t job, std::uint32_t slots,
-               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0);
+               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0,
+               void (*named)(const char *path) = nullptr);
     // Map what somebody else created. Refuses another owner, version, layout, size, secret.
     int open(const char *directory, const segment_ticket &ticket);
     // As open, for a process that inherited the descriptor (the helper). Closes fd.
