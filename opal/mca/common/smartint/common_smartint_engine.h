@@ -424,6 +424,20 @@ private:
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                           const std::byte *key);
+    void meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const;
+    // The way of a message inside the node, as its RTS meets its receive:
+    enum class near_way {
+        fragments, // the sender's, through its ring: no direct copy is possible
+        streamed,  // the same, as both sides wait
+        pushed,    // a direct copy by the sender, which waits; this side helps where it comes to wait
+        left,      // to the application of either side, as both compute and no core is idle
+        read,      // a direct copy by this side
+    };
+    void start_inside_node(recv_op *op, const wire::rendezvous &r);
+    near_way choose_way(recv_op *op, const wire::rendezvous &r);
+    void ask_for_push(recv_op *op, bool left);
+    void read_by_copy(recv_op *op);
+    void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);

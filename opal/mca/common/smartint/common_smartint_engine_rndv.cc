@@ -38,6 +38,24 @@ template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, 
 void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
                               const std::byte *key) {
     stats_.add(stat::rts_received);
+    meet(op, from, r);
+    disarm_request(&op->board_index);
+    if (0 == op->received) {
+        send_finish(from, false, r.sender, true, wire::outcome::ok);
+        complete(op);
+        return;
+    }
+    track(op);
+    op->id = receives_.add(op);
+    if (route::shared == from->way) {
+        start_inside_node(op, r);
+    } else {
+        start_by_network(op, r, key);
+    }
+}
+
+// What a receive learns of its message by the RTS; the rest of an earlier use is forgotten.
+void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const {
     op->peer = from;
     op->remote_id = r.sender;
     op->remote_address = r.address;
@@ -55,66 +73,91 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     op->reading_bytes = 0;
     op->asked = wire::mode::none;
     op->state = op_state::moving;
-    disarm_request(&op->board_index);
-    if (0 == op->received) {
-        send_finish(from, false, r.sender, true, wire::outcome::ok);
-        complete(op);
-        return;
+}
+
+void engine::start_inside_node(recv_op *op, const wire::rendezvous &r) {
+    switch (const near_way way = choose_way(op, r)) {
+    case near_way::fragments:
+        fly(op);
+        answer(op, wire::mode::copy);
+        break;
+    case near_way::streamed:
+        op->streamed = true;
+        ++op->peer->streams; // it is busy now, but with what this side waits for
+        fly(op);
+        answer(op, wire::mode::copy, true);
+        break;
+    case near_way::pushed:
+    case near_way::left:
+        ask_for_push(op, near_way::left == way);
+        break;
+    case near_way::read:
+        read_by_copy(op);
+        break;
     }
-    track(op);
-    op->id = receives_.add(op);
-    if (route::shared == from->way) {
-        const bool direct = may_copy(from) && 0 != (r.flags & wire::rts_readable) &&
-                            nullptr != op->buffer && op->received < copy_job::offset_mask;
-        if (!direct) {
-            fly(op);
-            answer(op, wire::mode::copy);
-            return;
-        }
-        // The sender only waits: let it write. Where it computes, or is about to go back to it,
-        // it is left alone until it comes to wait. Little is read by whoever is here: an answer
-        // and a finish take as long. Where this side waits too, the one copies into the ring and the other
-        // out of it, through their caches: half of a copy by the kernel goes into finding the pages. They have to
-        // run at the same time, though, so what is large goes in pieces that either takes (do_copies hands it over),
-        // unless that was found to be slower.
-        const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
-        const bool waits = op->blocking || (!by_thread_ && application_waits());
-        const bool both_wait = rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams);
-        time_receive(op, waits, both_wait);
-        if (both_wait && goes_by_ring(op)) {
-            op->streamed = true;
-            ++from->streams; // it is busy now, but with what this side waits for
-            fly(op);
-            answer(op, wire::mode::copy, true);
-            return;
-        }
-        op->job.receive = op;
-        const bool leave = rendezvous_kind::automatic == rendezvous_ && !sender_idle && !waits && !by_thread_ &&
-                           op->received >= std::max(share_from, arming_floor(from) + 1) &&
-                           ~0ULL != shared_copies_ && crowded();
-        if (rendezvous_kind::write == rendezvous_ || leave ||
-            (rendezvous_kind::automatic == rendezvous_ && sender_idle && !waits &&
-             (by_thread_ || op->received >= share_from))) {
-            stats_.add(stat::pushes_requested);
-            begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
-            op->job.waiter_only = true; // this side's application takes pieces when it waits
-            if (!share_copy(op->job, 0)) {
-                op->job.receive = nullptr; // the sender's alone
-            } else {
-                list(&op->job);
-                if (leave) {
-                    leave_job(&op->job);
-                }
-            }
-            answer(op, wire::mode::copy_into, sender_idle);
-        } else {
-            begin_copy(op->job, from, op->buffer, op->remote_address, op->received, false);
-            // not worth a wake: kept for the wait
-            op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(from);
-            list(&op->job);
-        }
-        return;
+}
+
+// Once for each message: the receives of a burst are counted here, and whether cores are idle is found out.
+engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
+    endpoint *from = op->peer;
+    if (!may_copy(from) || 0 == (r.flags & wire::rts_readable) || nullptr == op->buffer ||
+        op->received >= copy_job::offset_mask) {
+        return near_way::fragments;
     }
+    const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
+    const bool waits = op->blocking || (!by_thread_ && application_waits());
+    // Where both wait, the one copies into the ring and the other out of it, through their caches: half of a
+    // copy by the kernel goes into finding the pages. They have to run at the same time, though, so what is large
+    // goes in pieces that either takes (do_copies hands it over), unless that was found to be slower.
+    const bool both_wait = rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams);
+    time_receive(op, waits, both_wait);
+    if (both_wait && goes_by_ring(op)) {
+        return near_way::streamed;
+    }
+    if (rendezvous_kind::automatic != rendezvous_) {
+        return rendezvous_kind::write == rendezvous_ ? near_way::pushed : near_way::read;
+    }
+    if (waits) {
+        return near_way::read;
+    }
+    if (sender_idle) {
+        // It only waits: let it write. Little is read by whoever is here: an answer and a finish take as long.
+        return by_thread_ || op->received >= share_from ? near_way::pushed : near_way::read;
+    }
+    // It computes, or is about to go back to it: it is left alone until it comes to wait.
+    const bool worth_leaving = !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) &&
+                               ~0ULL != shared_copies_;
+    return worth_leaving && crowded() ? near_way::left : near_way::read;
+}
+
+// The sender writes, and this side's application takes pieces when it waits. left: so does the sender's, and nobody
+// is woken.
+void engine::ask_for_push(recv_op *op, bool left) {
+    stats_.add(stat::pushes_requested);
+    op->job.receive = op;
+    begin_copy(op->job, op->peer, op->buffer, op->remote_address, op->received, false);
+    op->job.waiter_only = true;
+    if (!share_copy(op->job, 0)) {
+        op->job.receive = nullptr; // the sender's alone
+    } else {
+        list(&op->job);
+        if (left) {
+            leave_job(&op->job);
+        }
+    }
+    answer(op, wire::mode::copy_into, !left);
+}
+
+void engine::read_by_copy(recv_op *op) {
+    op->job.receive = op;
+    begin_copy(op->job, op->peer, op->buffer, op->remote_address, op->received, false);
+    // not worth a wake: kept for the wait
+    op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(op->peer);
+    list(&op->job);
+}
+
+// key: r.key_bytes of it
+void engine::start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key) {
     fly(op);
     if (start_read(op, r, key)) {
         return;
