@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Another process as the engine knows it: how it is reached, what it is called there, and the messages that
+// wait for room on the way. Made when it is first heard of and kept as long as the engine (Open MPI's names of
+// processes are never used twice in a job). All fields are touched under the gate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common_smartint_ring.h"
+#include "common_smartint_wire.h"
+
+namespace smartint {
+
+struct send_op;
+
+// A message that found no room, in order behind those before it.
+struct pending_message {
+    pending_message *next = nullptr;
+    std::uint8_t type = 0;
+    bool bulk = false;
+    bool counted = false; // as outstanding: it must not wait for the next MPI call
+    bool early = false;   // its sender went on
+    std::uint32_t header_bytes = 0;
+    std::uint32_t payload_bytes = 0;
+    std::byte header[wire::max_header];
+    const std::byte *payload = nullptr; // must live until sent, or `owned` holds it
+    std::unique_ptr<std::byte[]> owned;
+    send_op *op = nullptr; // told when the message is out
+    void (*sent)(void *arg, bool ok) = nullptr; // application thread only; not ok: lost with its peer
+    void *arg = nullptr;
+};
+
+enum class route : std::uint8_t { self, shared, network };
+
+// No endpoint has less room in a message: one-sided ones hold a few runs and an element.
+inline constexpr std::uint32_t least_payload = 256;
+
+struct endpoint {
+    std::uint64_t name = 0; // job << 32 | process
+    route way = route::network;
+    std::uint16_t slot = 0; // on this node, for route::shared
+    std::uint32_t pid = 0;
+    ring_producer ring;
+    std::vector<std::byte> address; // network address of the peer
+    void *control = nullptr;        // connections, made at first use
+    void *bulk = nullptr;
+    bool lost = false;
+    bool told = false; // that it is lost
+    bool direct = true; // direct copies work (found out at the first)
+    bool elsewhere = false; // in another PID namespace: its pid is no pid here
+    std::uint32_t eager_limit = 0;
+    std::uint32_t eager_if_room = 0; // the same, where there is much room; see goes_whole
+    std::uint32_t max_payload = 0; // of one message, beside its header
+    std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
+    std::uint32_t cts_out = 0;
+    std::uint32_t rma_out = 0; // of the last one-sided message
+    std::int32_t node = -1;     // index in the node table, -1: no relay to it
+    bool here = false; // by network, but on this node's board: notices go to its slot
+    std::uint32_t relay_slot = 0; // its slot on its own node
+    pending_message *pending_head = nullptr;
+    pending_message *pending_tail = nullptr;
+    bool listed = false; // in the engine's list of endpoints with pending messages
+    unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_way
+};
+
+} // namespace smartint
