@@ -399,7 +399,7 @@ TEST(ring_taken_back, to_drain_too_often_or_to_note_the_ring_by_a_plain_store_lo
     }
 }
 
-// ---- a notice for another node (relay_post, ring_helper) and the helper (core::sleep)
+// ---- a notice for another node (relay_post, helper_bells::ring) and the helper (core::sleep)
 
 verdict check_helper(bool d1, bool d2) {
     enum : unsigned { entry, state_word, doorbell, taken };

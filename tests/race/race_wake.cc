@@ -70,7 +70,7 @@ TEST(parking, a_ring_before_the_sleep_is_not_lost) {
 }
 
 // The helper's way to sleep (core::sleep, D2) against a rank's notice for another node
-// (relay_post and ring_helper, R1 and D1): a notice that nobody takes shows as one that never comes.
+// (relay_post and helper_bells::ring, R1 and D1): a notice that nobody takes shows as one that never comes.
 TEST(parking, a_notice_posted_while_the_helper_falls_asleep_is_taken) {
     constexpr std::uint32_t rounds = 10000;
     const auto q = std::make_unique<layout::relay_queue>();

@@ -31,10 +31,7 @@ engine &engine::instance() {
     return *the_engine;
 }
 
-engine::engine() {
-    std::fill(std::begin(doorbell_), std::end(doorbell_), -1);
-    std::fill(std::begin(helper_pidfd_), std::end(helper_pidfd_), -1);
-}
+engine::engine() = default;
 
 engine::~engine() { stop(); }
 
@@ -225,21 +222,9 @@ void engine::stop() {
     deferred_.clear();
     network_.close();
     waker_.close();
-    for (int &fd : doorbell_) {
-        if (fd >= 0) {
-            ::close(fd);
-            fd = -1;
-        }
-    }
+    bells_.close();
     board_ = board_owner{};
     segment_.close();
-    for (int &fd : helper_pidfd_) {
-        if (fd >= 0) {
-            ::close(fd);
-        }
-        fd = -1;
-    }
-    std::fill(std::begin(doorbell_pid_), std::end(doorbell_pid_), 0U);
     if (wake_fd_ >= 0) {
         ::close(wake_fd_);
         wake_fd_ = -1;

@@ -25,6 +25,7 @@
 #include "common_smartint_board.h"
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
+#include "common_smartint_helper_bells.h"
 #include "common_smartint_ids.h"
 #include "common_smartint_match.h"
 #include "common_smartint_network.h"
@@ -86,7 +87,7 @@ public:
                      void (*named)(const char *path) = nullptr);
     int open_board(const segment_ticket &ticket);
     // The leader's: this helper was there and has ended, and no other has taken its place.
-    bool helper_gone(unsigned index);
+    bool helper_gone(unsigned index) const { return bells_.gone(index); }
     // The strategy's thread. Does nothing for `none`, or with neither board nor network.
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
@@ -323,8 +324,6 @@ private:
     void note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t sequence);
     bool chance(std::uint32_t percent);
     void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
-    void ring_helper(unsigned index);
-    void check_helpers();
     void ring_self();
 
     // messages
@@ -512,6 +511,7 @@ private:
     segment segment_;
     board_owner board_;
     waker waker_;
+    helper_bells bells_{segment_, waker_};
     ring_consumer ring_;
     bool ring_broken_ = false;
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
@@ -542,12 +542,9 @@ private:
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
-    int doorbell_[layout::max_helpers]; // -1 not taken yet, or descriptors ran out; -2 not to be had
-    std::uint32_t doorbell_pid_[layout::max_helpers] = {}; // whose it is
     // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
     // helper lives, whose address all know from the beginning.
     std::unordered_map<std::int32_t, std::uint32_t> told_;
-    int helper_pidfd_[layout::max_helpers]; // for the leader; -1 not taken yet, -2 it is gone
 
     network network_;
     unsigned network_tick_ = 0;

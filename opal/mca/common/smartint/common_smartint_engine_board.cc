@@ -2,13 +2,9 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // The engine and the board: arming, notices, entering and leaving.
-#include <poll.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -57,7 +53,7 @@ void engine::arm_request(const key_pattern &p, int *index) {
     if (1 == board_.armed_count() && 0 != helpers) {
         const unsigned mine = me_.slot % helpers;
         if (segment_.helper(mine).cpu.load(std::memory_order_relaxed) >= 0) {
-            ring_helper(mine);
+            bells_.ring(mine);
         }
     }
 }
@@ -143,7 +139,7 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
             if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot,
                            what, source, sequence)) {
                 stats_.add(stat::notices_relayed);
-                ring_helper(0);
+                bells_.ring(0);
             } else {
                 stats_.add(stat::notices_dropped);
             }
@@ -182,79 +178,6 @@ void engine::on_helper_at(const std::byte *data, std::uint32_t bytes) {
     if (!take_moved(segment_, m, &index)) {
         refuse();
     }
-}
-
-// A system call only where it sleeps.
-void engine::ring_helper(unsigned index) {
-    layout::helper_line &h = segment_.helper(index);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
-    const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
-    if (layout::helper_sleeping != state) {
-        return;
-    }
-    int &doorbell = doorbell_[index];
-    const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-    if (pid != doorbell_pid_[index]) { // the first, or one in its place
-        doorbell_pid_[index] = pid;
-        if (doorbell >= 0) {
-            ::close(doorbell);
-        }
-        doorbell = -1;
-    }
-    if (waker_.first(helper_number(index))) {
-        return;
-    }
-    int error = 0;
-    if (-1 == doorbell) {
-        const int fd = waker_.take(pid, h.start_time.load(std::memory_order_relaxed),
-                                   h.doorbell_fd.load(std::memory_order_relaxed));
-        doorbell = fd >= 0 ? fd : waker::may_pass(fd) ? -1 : -2;
-        error = fd < 0 ? -fd : 0;
-    }
-    if (doorbell >= 0) {
-        ring_eventfd(doorbell);
-    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error && EAGAIN != error) {
-        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
-    }
-}
-
-// The leader looks now and then whether the helpers live, and says so once if one does not.
-void engine::check_helpers() {
-    if (!segment_.mapped() || 0 != me_.slot) {
-        return;
-    }
-    const std::uint32_t helpers = std::min(params_.helpers, layout::max_helpers);
-    for (unsigned i = 0; i < helpers; ++i) {
-        layout::helper_line &h = segment_.helper(i);
-        int &fd = helper_pidfd_[i];
-        const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
-        if (layout::helper_absent == state || layout::helper_starting == state ||
-            (-2 == fd && layout::helper_gone == state)) {
-            continue;
-        }
-        const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-        if (fd < 0) { // -2: another one has taken its place
-            fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-            if (fd < 0 && ESRCH != errno) {
-                fd = -1; // out of descriptors, or not permitted: it may well live
-                continue;
-            }
-        }
-        pollfd p{fd, POLLIN, 0};
-        if (fd < 0 || 1 == poll(&p, 1, 0)) {
-            if (fd >= 0) {
-                ::close(fd);
-            }
-            fd = -2;
-            h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
-            tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
-        }
-    }
-}
-
-bool engine::helper_gone(unsigned index) {
-    return segment_.mapped() && -2 == helper_pidfd_[index] &&
-           layout::helper_gone == segment_.helper(index).state.load(std::memory_order_acquire);
 }
 
 void engine::ring_self() {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // One pass of the engine, for whoever holds the gate, and what only the application does.
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -39,7 +40,9 @@ int engine::progress() {
         hooks_.fatal(fatal_);
     }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
-        check_helpers();
+        if (0 == me_.slot) {
+            bells_.look_after(std::min(params_.helpers, layout::max_helpers));
+        }
         if (reports_pending()) {
             flush_reports();
         }

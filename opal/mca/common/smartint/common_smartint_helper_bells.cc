@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Whom a rank rings, and whether they live.
+#include "common_smartint_helper_bells.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "common_smartint_log.h"
+
+namespace smartint {
+
+void helper_bells::ring(unsigned index) {
+    layout::helper_line &h = board_.helper(index);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
+    const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
+    if (layout::helper_sleeping != state) {
+        return;
+    }
+    one_helper &it = helpers_[index];
+    const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+    if (pid != it.doorbell_of) { // the first, or one in its place
+        it.doorbell_of = pid;
+        if (it.doorbell >= 0) {
+            ::close(it.doorbell);
+        }
+        it.doorbell = not_taken;
+    }
+    if (waker_.first(helper_number(index))) {
+        return;
+    }
+    int error = 0;
+    if (not_taken == it.doorbell) {
+        const int fd = waker_.take(pid, h.start_time.load(std::memory_order_relaxed),
+                                   h.doorbell_fd.load(std::memory_order_relaxed));
+        it.doorbell = fd >= 0 ? fd : waker::may_pass(fd) ? not_taken : impossible;
+        error = fd < 0 ? -fd : 0;
+    }
+    if (it.doorbell >= 0) {
+        ring_eventfd(it.doorbell);
+    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error && EAGAIN != error) {
+        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
+    }
+}
+
+void helper_bells::look_after(unsigned helpers) {
+    if (!board_.mapped()) {
+        return;
+    }
+    for (unsigned i = 0; i < helpers; ++i) {
+        layout::helper_line &h = board_.helper(i);
+        int &fd = helpers_[i].process;
+        const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
+        if (layout::helper_absent == state || layout::helper_starting == state ||
+            (ended == fd && layout::helper_gone == state)) {
+            continue;
+        }
+        const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
+        if (fd < 0) { // ended: another one has taken its place
+            fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+            if (fd < 0 && ESRCH != errno) {
+                fd = not_taken; // out of descriptors, or not permitted: it may well live
+                continue;
+            }
+        }
+        pollfd p{fd, POLLIN, 0};
+        if (fd < 0 || 1 == poll(&p, 1, 0)) {
+            if (fd >= 0) {
+                ::close(fd);
+            }
+            fd = ended;
+            h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
+            tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
+        }
+    }
+}
+
+bool helper_bells::gone(unsigned index) const {
+    return board_.mapped() && ended == helpers_[index].process &&
+           layout::helper_gone == board_.helper(index).state.load(std::memory_order_acquire);
+}
+
+void helper_bells::close() {
+    for (one_helper &it : helpers_) {
+        for (const int fd : {it.doorbell, it.process}) {
+            if (fd >= 0) {
+                ::close(fd);
+            }
+        }
+        it = {};
+    }
+}
+
+} // namespace smartint
