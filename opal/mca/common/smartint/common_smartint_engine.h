@@ -10,8 +10,7 @@
 // Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
 // rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
 // engine_board.cc arming and leaving, engine_listen.cc the thread at the transport's descriptor,
-// engine_crowded.cc whether cores are idle, engine_quicker.cc which way is the quicker,
-// engine_rdma.cc reads and writes by the network.
+// engine_crowded.cc whether cores are idle, engine_rdma.cc reads and writes by the network.
 // One-sided communication is in class rma.
 #pragma once
 
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "common_smartint_board.h"
+#include "common_smartint_bursts.h"
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
 #include "common_smartint_helper_bells.h"
@@ -31,7 +31,6 @@
 #include "common_smartint_network.h"
 #include "common_smartint_nodes.h"
 #include "common_smartint_params.h"
-#include "common_smartint_quicker.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_rma.h"
 #include "common_smartint_segment.h"
@@ -257,7 +256,6 @@ private:
     void publish_inside();
     void leave_slow();
     static void give_way();
-    static std::uint64_t now_ns(); // of a clock that only goes on
     void note_asked();
     void ask_for_windows();
 
@@ -360,13 +358,6 @@ private:
     void on_finish(const std::byte *data, std::uint32_t bytes);
     void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
                            std::uint32_t bytes);
-
-    // which way inside a node (engine_quicker.cc)
-    void time_receive(recv_op *op, bool waits, bool both_wait);
-    bool goes_by_ring(const recv_op *op) const;
-    quicker::way usual_way(std::uint64_t bytes) const;
-    void was_received(recv_op *op);
-    void end_burst();
 
     // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
     static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
@@ -572,17 +563,7 @@ private:
     std::atomic<bool> pumps_{false}; // there is one; relaxed: what waits reads it outside the gate, as a hint
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
-    struct burst { // of receives that are timed together
-        std::uint32_t number = 1;
-        unsigned open = 0;       // not complete yet
-        unsigned receives = 0;
-        bool spoiled = false;    // one was met without a wait, sizes differ much, or one failed
-        quicker::way way = quicker::way::first;
-        std::uint64_t size = 0;  // of the first
-        std::uint64_t bytes = 0; // of those that are complete
-        std::uint64_t since = 0; // ns
-    } burst_;
-    quicker ways_; // of what both sides wait for: in pieces, or through the ring
+    bursts bursts_{params_, stats_};
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
     // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins

@@ -5,7 +5,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "common_smartint_engine.h"
@@ -304,10 +303,6 @@ void engine::end_wait() {
         ask_for_windows();
         leave();
     }
-}
-
-std::uint64_t engine::now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
 void engine::give_way() {

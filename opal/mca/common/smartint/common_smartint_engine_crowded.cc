@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_thread.h"
 

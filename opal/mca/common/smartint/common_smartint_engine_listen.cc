@@ -5,6 +5,7 @@
 // again soon. The way by two helpers costs the one who asks 100 microseconds, three times the answer. So for
 // listen_us after the interrupt thread has given such an answer it sleeps on the transport's descriptor, and what
 // comes wakes it. While the application waits in MPI it reads the transport itself, and the thread does not listen.
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_thread.h"
 

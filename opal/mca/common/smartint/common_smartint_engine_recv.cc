@@ -358,7 +358,7 @@ void engine::complete(recv_op *op) {
     untrack(op);
     expect_no_more(op);
     if (0 != op->burst) {
-        was_received(op);
+        bursts_.received(op);
     }
     const bool blocking = op->blocking;
     op->state.finish(); // a blocking operation is its caller's from here on

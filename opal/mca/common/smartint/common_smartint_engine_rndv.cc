@@ -110,8 +110,8 @@ engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
     // copy by the kernel goes into finding the pages. They have to run at the same time, though, so what is large
     // goes in pieces that either takes (do_copies hands it over), unless that was found to be slower.
     const bool both_wait = rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams);
-    time_receive(op, waits, both_wait);
-    if (both_wait && goes_by_ring(op)) {
+    bursts_.met(op, waits, both_wait);
+    if (both_wait && bursts_.by_ring(op)) {
         return near_way::streamed;
     }
     if (rendezvous_kind::automatic != rendezvous_) {

@@ -382,7 +382,6 @@ private:
     void disarm(int *index);
 
     // rma_wake.cc
-    static std::uint64_t now_us();
     void wake_target(rma_peer *p);
     void wake_sooner_or_later(rma_peer *p, const rma_item *i);
     void wake_for(rma_peer *p, std::uint32_t sequence);

@@ -3,6 +3,7 @@
 //
 // Locks. Members of a node take a free one by themselves, in memory they share. Whoever finds it taken,
 // or is on another node, stands in the target's queue; its engine grants in order of arrival.
+#include "common_smartint_clock.h"
 #include "common_smartint_rma_lock.h"
 
 #include <sched.h>

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What only a target's processor can see to: when it is woken for that, and when it comes by itself.
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
@@ -12,8 +13,6 @@ constexpr std::uint64_t late_us = 50;           // an answer of a target that is
 constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
 
 } // namespace
-
-std::uint64_t rma::now_us() { return engine::now_ns() / 1000; }
 
 // The last message is one that only the target's processor can see to. Once per message.
 void rma::wake_target(rma_peer *p) {
