@@ -14,17 +14,6 @@ namespace {
 constexpr std::uint64_t expect_piece = 4096;  // a receive that may be one of many
 constexpr std::uint64_t expect_from = 262144; // bytes: about what sockets hold on the way at first
 
-// A header out of a message, or false when the message is too short for it.
-template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes, T *out) {
-    if (bytes < sizeof(T)) {
-        return false;
-    }
-    std::memcpy(out, data, sizeof(T));
-    data += sizeof(T);
-    bytes -= static_cast<std::uint32_t>(sizeof(T));
-    return true;
-}
-
 } // namespace
 
 // Receives up to this size are not worth a wake, or cannot meet a rendezvous at all. peer:
@@ -189,7 +178,7 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
 
 void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::match m{};
-    if (!take_header(data, bytes, &m)) {
+    if (!wire::take_header(data, bytes, &m)) {
         refuse();
         return;
     }
@@ -207,7 +196,7 @@ void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes
 
 void engine::on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::match_sync m{};
-    if (!take_header(data, bytes, &m)) {
+    if (!wire::take_header(data, bytes, &m)) {
         refuse();
         return;
     }
@@ -278,7 +267,7 @@ void engine::keep_unexpected(endpoint *from, std::uint8_t type, const match_key 
 void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     const std::byte *whole = data;
     wire::rendezvous r{};
-    if (!take_header(data, bytes, &r) || r.address_bytes > wire::max_network_address ||
+    if (!wire::take_header(data, bytes, &r) || r.address_bytes > wire::max_network_address ||
         r.key_bytes > wire::max_key || r.key_bytes + r.address_bytes > bytes) {
         refuse();
         return;

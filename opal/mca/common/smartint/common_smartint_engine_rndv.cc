@@ -25,14 +25,6 @@ constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 constexpr std::uint64_t burst_bytes = 131072;
 constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart from RTS ones
 
-template <class T> bool read_header(const std::byte *data, std::uint32_t bytes, T *out) {
-    if (bytes < sizeof(T)) {
-        return false;
-    }
-    std::memcpy(out, data, sizeof(T));
-    return true;
-}
-
 } // namespace
 
 void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
@@ -235,17 +227,17 @@ bool engine::fits(const send_op &op, const wire::answer &a) const {
 
 void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     wire::answer a{};
-    if (!read_header(data, bytes, &a)) {
+    if (!wire::take_header(data, bytes, &a)) {
         refuse();
         return;
     }
     send_op *op = sends_.find(a.sender);
-    if (nullptr == op || !fits(*op, a) || a.key_bytes > bytes - sizeof(a)) {
+    if (nullptr == op || !fits(*op, a) || a.key_bytes > bytes) {
         refuse();
         return;
     }
     if (wire::mode::write == a.how && network_.caps().registers &&
-        !network_.unpack(data + sizeof(a), a.key_bytes, &op->key)) {
+        !network_.unpack(data, a.key_bytes, &op->key)) {
         refuse();
         return;
     }
@@ -418,12 +410,10 @@ std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
 
 void engine::on_data(const std::byte *data, std::uint32_t bytes) {
     wire::fragment f{};
-    if (!read_header(data, bytes, &f)) {
+    if (!wire::take_header(data, bytes, &f)) {
         refuse();
         return;
     }
-    data += sizeof(f);
-    bytes -= static_cast<std::uint32_t>(sizeof(f));
     recv_op *op = receives_.find(f.receiver);
     // In order, none twice: so an operation is not done before its last one was taken.
     if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked ||
@@ -463,7 +453,7 @@ void engine::consumed(recv_op *op, std::uint64_t bytes) {
 
 void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
     wire::credit_msg c{};
-    if (!read_header(data, bytes, &c)) {
+    if (!wire::take_header(data, bytes, &c)) {
         refuse();
         return;
     }
@@ -480,7 +470,7 @@ void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
 
 void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
     wire::finish f{};
-    if (!read_header(data, bytes, &f)) {
+    if (!wire::take_header(data, bytes, &f)) {
         refuse();
         return;
     }

@@ -24,14 +24,13 @@ bool waited_for(const wire::rma_head &h) {
 } // namespace
 
 void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    const std::byte *const message = data;
+    const std::uint32_t whole = bytes;
     wire::rma_head h{};
-    if (bytes < sizeof(h)) {
+    if (!wire::take_header(data, bytes, &h)) {
         e_.refuse();
         return;
     }
-    std::memcpy(&h, data, sizeof(h));
-    data += sizeof(h);
-    bytes -= static_cast<std::uint32_t>(sizeof(h));
     if (nullptr == from) {
         from = e_.find_peer(h.name);
     }
@@ -46,8 +45,6 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
-    const std::byte *const message = data - sizeof(h);
-    const auto whole = static_cast<std::uint32_t>(bytes + sizeof(h));
     if (p->lock_pending && h.kind <= wire::rma_kind::complete) {
         if (whole > wire::rma_ahead_bytes - p->kept_bytes) {
             e_.refuse();

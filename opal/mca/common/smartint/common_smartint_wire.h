@@ -6,7 +6,9 @@
 // Receivers check lengths and ids before use (the engine's on_* functions).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace smartint::wire {
@@ -129,5 +131,17 @@ inline constexpr std::uint32_t window_unit = 65536;
 inline constexpr std::uint32_t max_network_address = 96;
 inline constexpr std::uint32_t max_key = 40;
 inline constexpr std::uint32_t max_header = sizeof(rendezvous) + max_network_address;
+
+// The header of a message; data and bytes are then what stands behind it. False: the message is too short for one.
+template <class T> bool take_header(const std::byte *&data, std::uint32_t &bytes, T *out) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (bytes < sizeof(T)) {
+        return false;
+    }
+    std::memcpy(out, data, sizeof(T));
+    data += sizeof(T);
+    bytes -= static_cast<std::uint32_t>(sizeof(T));
+    return true;
+}
 
 } // namespace smartint::wire
