@@ -458,8 +458,7 @@ private:
     void send_self(send_op *op);
     void receive_self(recv_op *op, send_op *from);
     void consumed(recv_op *op, std::uint64_t bytes);
-    void send_finish(endpoint *ep, bool bulk, std::uint64_t operation, bool to_sender,
-                     wire::outcome result);
+    void send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result);
     void complete(recv_op *op);
     void complete(send_op *op);
     void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k,

@@ -359,18 +359,18 @@ void engine::finished_copy(copy_job *job) {
             return;
         }
         stats_.add(thread ? stat::reads_thread : stat::reads_app);
-        send_finish(ep, false, op->remote_id, true, wire::outcome::ok);
+        send_finish(ep, op->remote_id, true, wire::outcome::ok);
         complete(op);
         return;
     }
     send_op *op = job->send;
     if (failed) {
         op->state = op_state::rts_sent; // the receiver answers again
-        send_finish(ep, false, op->remote_id, false, wire::outcome::refused);
+        send_finish(ep, op->remote_id, false, wire::outcome::refused);
         return;
     }
     stats_.add(thread ? stat::writes_thread : stat::writes_app);
-    send_finish(ep, false, op->remote_id, false, wire::outcome::ok);
+    send_finish(ep, op->remote_id, false, wire::outcome::ok);
     complete(op);
 }
 

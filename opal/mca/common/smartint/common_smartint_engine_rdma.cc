@@ -69,7 +69,7 @@ unsigned engine::pump_reads() {
             lose(ep);
         } else {
             stats_.add(by_thread_ ? stat::reads_thread : stat::reads_app);
-            send_finish(ep, false, sender, true, wire::outcome::ok);
+            send_finish(ep, sender, true, wire::outcome::ok);
         }
     }
     return events;

@@ -116,7 +116,7 @@ void engine::receive_matched(recv_op *op, unexpected *u) {
     } else {
         deliver_eager(op, u->peer, data, bytes);
         if (wire::eager_sync == u->type) {
-            send_finish(u->peer, false, u->sender, true, wire::outcome::ok);
+            send_finish(u->peer, u->sender, true, wire::outcome::ok);
         }
     }
     matcher_.release(u);
@@ -217,7 +217,7 @@ void engine::on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t 
     op->got_source = k.source;
     op->got_tag = k.tag;
     deliver_eager(op, from, data, bytes);
-    send_finish(from, false, m.sender, true, wire::outcome::ok);
+    send_finish(from, m.sender, true, wire::outcome::ok);
 }
 
 void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data,

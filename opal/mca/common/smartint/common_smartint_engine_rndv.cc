@@ -33,7 +33,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     meet(op, from, r);
     disarm_request(&op->board_index);
     if (0 == op->received) {
-        send_finish(from, false, r.sender, true, wire::outcome::ok);
+        send_finish(from, r.sender, true, wire::outcome::ok);
         complete(op);
         return;
     }
@@ -255,7 +255,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
         // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
         if (nullptr == op->buffer || (0 == a.shared && !may_copy(op->peer))) {
-            send_finish(op->peer, false, a.receiver, false, wire::outcome::refused);
+            send_finish(op->peer, a.receiver, false, wire::outcome::refused);
             return;
         }
         op->state = op_state::moving;

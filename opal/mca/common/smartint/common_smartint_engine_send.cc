@@ -376,10 +376,9 @@ void engine::queue_message(endpoint *ep, std::uint8_t type, const void *header,
     enqueue(ep, m);
 }
 
-void engine::send_finish(endpoint *ep, bool bulk, std::uint64_t operation, bool to_sender,
-                         wire::outcome result) {
+void engine::send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result) {
     const wire::finish f{operation, to_sender ? 1U : 0U, result};
-    send_or_queue(ep, bulk, wire::fin, &f, sizeof(f), nullptr, 0);
+    send_or_queue(ep, false, wire::fin, &f, sizeof(f), nullptr, 0);
 }
 
 void engine::complete(send_op *op) {
