@@ -7,10 +7,11 @@
 // exceptions say so. What the interrupt thread may not do (call back into the components,
 // pack or unpack derived data) is left in lists that the application thread empties.
 //
-// Sources: engine.cc life and peers, engine_send.cc, engine_recv.cc, engine_rndv.cc the
-// rendezvous (SI 4.2.1), engine_copy.cc direct copies, engine_progress.cc the passes,
+// Sources: engine.cc life, engine_peers.cc, engine_send.cc, engine_recv.cc, engine_self.cc messages to
+// oneself, engine_rndv.cc the rendezvous (SI 4.2.1), engine_fragments.cc, engine_copy.cc direct copies and
+// engine_rdma.cc reads and writes by the network how its data moves, engine_progress.cc the passes,
 // engine_board.cc arming and leaving, engine_listen.cc the thread at the transport's descriptor,
-// engine_crowded.cc whether cores are idle, engine_rdma.cc reads and writes by the network.
+// engine_crowded.cc whether cores are idle.
 // One-sided communication is in class rma.
 #pragma once
 
@@ -102,7 +103,7 @@ public:
     const engine_identity &identity() const { return me_; }
     strategy *progress_strategy() { return strategy_.get(); }
 
-    // ---- peers
+    // ---- peers (engine_peers.cc)
     endpoint *add_self();
     endpoint *add_shared(std::uint64_t name, std::uint32_t slot);
     // node: where the peer's helper is, or nullptr

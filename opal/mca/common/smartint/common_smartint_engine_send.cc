@@ -312,38 +312,6 @@ void engine::send(send_op *op) {
     }
 }
 
-// To this process itself: no transport, and no interrupt thread (application thread only).
-void engine::send_self(send_op *op) {
-    const match_key k{op->context, op->source, op->tag};
-    recv_op *r = matcher_.arrive(k);
-    if (nullptr != r) {
-        receive_self(r, op);
-        return;
-    }
-    stats_.add(stat::unexpected);
-    if (!op->synchronous && op->length <= op->peer->eager_limit) {
-        const auto bytes = static_cast<std::uint32_t>(op->length);
-        unexpected *u = matcher_.allocate(bytes);
-        if (nullptr != u) {
-            if (nullptr != op->buffer && 0 != bytes) {
-                std::memcpy(u->bytes(), op->buffer, bytes);
-            } else if (0 != bytes) {
-                op->gather(op, 0, u->bytes(), bytes);
-            }
-            u->key = k;
-            u->type = wire::eager;
-            u->peer = op->peer;
-            u->length = bytes;
-            matcher_.keep(u);
-            complete(op);
-            return;
-        }
-    }
-    op->id = sends_.add(op);
-    op->state = op_state::rts_sent;
-    keep_unexpected(op->peer, wire::rts, k, op->length, op->id, nullptr, 0);
-}
-
 engine::am_result engine::active_message(endpoint *ep, std::uint8_t type, const void *header,
                                          std::uint32_t header_bytes, const void *data,
                                          std::uint32_t bytes) {

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Sends whose data moves in messages or network writes, and the pipeline of fragments: the way that always goes. The
+// sender keeps at most a window of bytes beyond what the receiver has said that it consumed.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common_smartint_engine.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
+// Of one message in one pass of the application. What it hands to a network fills the queues on the
+// way: an answer to a message that comes the other way would stand behind all of it, and the two
+// directions would take turns.
+constexpr std::uint64_t most_in_a_pass = 131072;
+
+} // namespace
+
+void engine::activate(send_op *op) {
+    fly(op);
+    op->active_link = nullptr;
+    const bool first = nullptr == active_head_;
+    pumps_.store(true, std::memory_order_relaxed);
+    send_op **p = &active_head_;
+    while (nullptr != *p) {
+        p = &(*p)->active_link;
+    }
+    *p = op;
+    if (first && !by_thread_) {
+        publish_inside(); // busy: other receivers read by themselves
+    }
+}
+
+void engine::deactivate(send_op *op) {
+    for (send_op **p = &active_head_; nullptr != *p; p = &(*p)->active_link) {
+        if (*p == op) {
+            *p = op->active_link;
+            if (nullptr == active_head_) {
+                pumps_.store(false, std::memory_order_relaxed);
+                if (!by_thread_) {
+                    publish_inside();
+                }
+            }
+            break;
+        }
+    }
+}
+
+unsigned engine::pump_sends() {
+    unsigned events = 0;
+    for (send_op *op = active_head_; nullptr != op;) {
+        send_op *next = op->active_link;
+        const std::uint64_t before = op->moved;
+        const bool over = wire::mode::write == op->how ? pump_writes(op) : pump_fragments(op);
+        events += (over || before != op->moved) ? 1 : 0;
+        if (over) {
+            deactivate(op);
+            complete(op);
+        }
+        op = next;
+    }
+    return events;
+}
+
+// Packed data in fragments, as far as credits and room allow. True when all is handed over.
+bool engine::pump_fragments(send_op *op) {
+    endpoint *ep = op->peer;
+    if (ep->lost) {
+        lose(ep);
+        op->failed = true;
+        return !op->writing; // the transport still has the buffer
+    }
+    if (nullptr == op->buffer && by_thread_) {
+        return false; // packing derived data is the application thread's
+    }
+    // Over the network the data has a connection of its own, so that control messages do not
+    // queue behind it, and leaves from where it is, one fragment at a time.
+    const bool in_place = route::network == ep->way && nullptr != op->buffer &&
+                          0 != network_.caps().max_in_place;
+    if (route::network == ep->way && (op->failed || !connect(ep, true))) {
+        lose(ep);
+        op->failed = true;
+        return !op->writing;
+    }
+    const std::uint32_t piece =
+        in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
+    const std::uint64_t most = by_thread_ ? op->wanted : op->moved + most_in_a_pass;
+    while (op->moved < std::min(op->wanted, most) && !op->writing &&
+           op->moved - op->consumed < params_.window_bytes &&
+           (route::network == ep->way || nullptr == ep->pending_head)) {
+        auto bytes =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
+        const wire::fragment f{op->remote_id, op->moved};
+        const void *data = nullptr == op->buffer ? nullptr : op->buffer + op->moved;
+        if (nullptr == data) {
+            bytes = static_cast<std::uint32_t>(pack(op, op->moved, bytes, op->wanted));
+            data = scratch_.data();
+            if (0 == bytes) {
+                break; // fatal
+            }
+        }
+        network::result r;
+        if (in_place) {
+            bool queued = false;
+            op->completion.done = write_completed;
+            op->completion.arg = op;
+            r = network_.send_in_place(ep->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data),
+                                       &f, sizeof(f), op->buffer + op->moved, bytes,
+                                       &op->completion, &queued);
+            op->writing = network::result::done == r && queued;
+        } else {
+            r = transmit(ep, route::network == ep->way, wire::data, &f, sizeof(f), data, bytes);
+        }
+        if (network::result::again == r) {
+            break;
+        }
+        if (network::result::broken == r) {
+            lose(ep);
+            op->failed = true;
+            return true;
+        }
+        op->moved += bytes;
+        bytes_moved_ += bytes;
+    }
+    if (op->moved != op->wanted || op->writing) {
+        return false;
+    }
+    stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
+    return true;
+}
+
+// Into scratch_: at most `bytes` from packed offset `at`, of the first `wanted`. How many; 0 is
+// fatal. The receiver may want less than the message, to the middle of a basic element, which
+// gather does not split: so the last piece is asked for with more behind it.
+std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
+                           std::uint64_t wanted) {
+    const std::uint64_t ask =
+        at + bytes < wanted ? bytes : std::min(std::max(bytes, pack_bytes), op->length - at);
+    scratch_.resize(std::max<std::size_t>(scratch_.size(), ask));
+    const std::uint64_t got = op->gather(op, at, scratch_.data(), ask);
+    if (0 == got) {
+        fatal_ = "a datatype could not be packed";
+    }
+    return std::min(got, bytes);
+}
+
+void engine::on_data(const std::byte *data, std::uint32_t bytes) {
+    wire::fragment f{};
+    if (!wire::take_header(data, bytes, &f)) {
+        refuse();
+        return;
+    }
+    recv_op *op = receives_.find(f.receiver);
+    // In order, none twice: so an operation is not done before its last one was taken.
+    if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked ||
+        f.offset != op->arrived || bytes > op->received - f.offset || 0 == bytes) {
+        refuse();
+        return;
+    }
+    op->arrived += bytes;
+    if (nullptr != op->buffer) {
+        std::memcpy(op->buffer + f.offset, data, bytes);
+    } else if (by_thread_ || 0 != op->unpacking) {
+        stats_.add(stat::deferred);
+        ++op->unpacking;
+        deferred d{deferred::what::scatter, op, op->peer, 0, false, f.offset, {}};
+        d.data.assign(data, data + bytes);
+        deferred_.push_back(std::move(d));
+        return;
+    } else {
+        op->scatter(op, f.offset, data, bytes);
+    }
+    consumed(op, bytes);
+}
+
+void engine::consumed(recv_op *op, std::uint64_t bytes) {
+    op->moved += bytes;
+    bytes_moved_ += bytes;
+    if (op->moved >= op->received) {
+        complete(op);
+        return;
+    }
+    if (op->moved - op->credited >= op->credit_bytes) {
+        op->credited = op->moved;
+        const wire::credit_msg c{op->remote_id, op->moved};
+        send_or_queue(op->peer, false, wire::credit, &c, sizeof(c), nullptr, 0);
+    }
+}
+
+void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
+    wire::credit_msg c{};
+    if (!wire::take_header(data, bytes, &c)) {
+        refuse();
+        return;
+    }
+    send_op *op = sends_.find(c.sender);
+    if (nullptr == op) {
+        return; // the last credit may come after all was handed over
+    }
+    if (c.bytes > op->moved || c.bytes < op->consumed) {
+        refuse();
+        return;
+    }
+    op->consumed = c.bytes;
+}
+
+} // namespace smartint

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Peers: how each is reached, and what is told of one that is lost.
+#include <algorithm>
+#include <string>
+
+#include "common_smartint_engine.h"
+#include "common_smartint_log.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint32_t fragment_bytes = 16384; // of a copy pipeline inside a node
+constexpr std::uint32_t room_factor = 4;        // see goes_whole; parameters.md names it
+
+} // namespace
+
+endpoint *engine::find_peer(std::uint64_t name) {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? nullptr : it->second;
+}
+
+endpoint *engine::add_self() {
+    if (endpoint *known = find_peer(me_.name); nullptr != known) {
+        return known;
+    }
+    auto ep = std::make_unique<endpoint>();
+    ep->name = me_.name;
+    ep->way = route::self;
+    ep->eager_limit = ep->eager_if_room = params_.network_eager_limit;
+    ep->max_payload = fragment_bytes;
+    by_name_[ep->name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
+    if (!segment_.mapped() || slot >= segment_.slots()) {
+        return nullptr;
+    }
+    if (endpoint *known = find_peer(name); nullptr != known) {
+        return known;
+    }
+    auto ep = std::make_unique<endpoint>();
+    ep->name = name;
+    ep->way = route::shared;
+    ep->slot = static_cast<std::uint16_t>(slot);
+    ep->ring.attach(&segment_.slot(slot).ring, segment_.ring(slot), segment_.ring_bytes());
+    const std::uint32_t quarter = segment_.ring_bytes() / 4 - layout::line;
+    ep->eager_limit = std::min<std::uint32_t>(params_.eager_limit, quarter - wire::max_header);
+    ep->eager_if_room = std::min<std::uint32_t>(room_factor * ep->eager_limit, quarter - wire::max_header);
+    ep->max_payload = std::min(fragment_bytes, quarter / 2);
+    ep->direct = rendezvous_kind::copy != rendezvous_;
+    by_name_[name] = ep.get();
+    by_slot_[slot] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
+                              const remote_node *node, std::uint32_t relay_slot) {
+    if (!network_.is_open() || 0 == bytes || bytes > wire::max_network_address) {
+        return nullptr;
+    }
+    if (endpoint *known = find_peer(name); nullptr != known) {
+        // first met by its RTS, which does not say where its helper is
+        if (route::network == known->way && known->node < 0) {
+            find_helper(known, node, relay_slot);
+        }
+        return known;
+    }
+    auto ep = std::make_unique<endpoint>();
+    ep->name = name;
+    ep->way = route::network;
+    ep->address.assign(address, address + bytes);
+    // what both can take, less our own words
+    constexpr std::uint32_t own = sizeof(std::uint64_t) + wire::max_header;
+    const std::uint32_t whole = network_.max_message(address, bytes);
+    if (whole < own + least_payload) {
+        return nullptr;
+    }
+    const std::uint32_t room = whole - own;
+    ep->eager_limit = ep->eager_if_room = std::min<std::uint32_t>(params_.network_eager_limit, room);
+    ep->max_payload = room;
+    ep->direct = false;
+    find_helper(ep.get(), node, relay_slot);
+    by_name_[name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
+void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot) {
+    ep->relay_slot = relay_slot;
+    if (board_.attached() && nullptr != node && node->helper_bytes > 0 &&
+        node->helper_bytes <= layout::node_address_bytes) {
+        ep->node = publish_node(segment_, *node);
+    }
+}
+
+bool engine::connect(endpoint *ep, bool bulk) {
+    void *&c = bulk ? ep->bulk : ep->control;
+    if (nullptr == c) {
+        c = network_.connect(ep->address.data(), ep->address.size());
+        if (nullptr == c) {
+            lose(ep);
+            return false;
+        }
+    }
+    return true;
+}
+
+// The peer can't be reached any more: its operations fail, once, with one message.
+void engine::lose(endpoint *ep) {
+    ep->lost = true;
+    if (!ep->told) {
+        ep->told = true;
+        std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
+        if (const std::uint64_t job = ep->name >> 32; job != me_.name >> 32) {
+            who += " of job " + std::to_string(job) + ", not this one"; // spawned, or connected to
+        }
+        tell(topic::lost_peer, who.c_str(), "the connection is broken");
+    }
+    fail_peer_operations(ep); // also those that were begun after it was lost
+}
+
+bool engine::is_lost(endpoint *ep) {
+    if (ep->lost) {
+        lose(ep);
+    }
+    return ep->lost;
+}
+
+// The transport says so. At the end of a job this is how peers go: it is worth a word only if
+// something still depends on them.
+void engine::lost_connection(void *connection) {
+    for (const auto &ep : endpoints_) {
+        if (connection == ep->control || connection == ep->bulk) {
+            ep->lost = true;
+            if (fail_peer_operations(ep.get()) > 0) {
+                lose(ep.get());
+            }
+            return;
+        }
+    }
+}
+
+// All that depends on it, and how many those are.
+unsigned engine::fail_peer_operations(endpoint *ep) {
+    unsigned failed = 0;
+    const auto fail = [&](auto *op) {
+        op->failed = true;
+        complete(op);
+        ++failed;
+    };
+    while (nullptr != ep->pending_head) {
+        pending_message *m = dequeue(ep);
+        if (nullptr != m->op && op_state::done != m->op->state) {
+            fail(m->op);
+        }
+        failed += m->early ? 1 : 0; // whose sender was told that all is well
+        if (nullptr != m->sent) {
+            sent_calls_.push_back({m->sent, m->arg, false});
+        }
+        delete m;
+    }
+    // Nothing more comes from it, so what waits for it would wait for ever. A receive from
+    // anybody may still get another's message.
+    while (recv_op *op = matcher_.posted_from(ep)) {
+        matcher_.cancel(op);
+        fail_posted(op);
+        fail(op);
+    }
+    receives_.each([&](recv_op *op) {
+        if (op->reading) {
+            op->failed = op->failed || op->peer == ep; // the transport still has its buffer
+        } else if (op->peer == ep && op_state::moving == op->state) {
+            std::erase(network_reads_, op);
+            std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
+            fail(op);
+        }
+    });
+    sends_.each([&](send_op *op) {
+        if (op->peer == ep &&
+            (op_state::rts_sent == op->state || op_state::queued == op->state)) {
+            fail(op);
+        }
+    });
+    return failed + (rma_ ? rma_->lost(ep) : 0);
+}
+
+} // namespace smartint
