@@ -285,8 +285,8 @@ void victim::step(input &in) {
         const std::uint64_t header[6]{};
         const std::uint8_t data[64]{};
         e.enter();
-        if (engine::am_result::full == e.active_message(peers.back(), wire::atomic_answer, header, 16, data, 64)) {
-            e.queue_message(peers.back(), wire::atomic_answer, header, 16, nullptr, 0, nullptr, nullptr);
+        if (engine::am_result::full == e.active_message(peers.back(), {wire::atomic_answer, header, 16, data, 64})) {
+            e.queue_message(peers.back(), {wire::atomic_answer, header, 16, nullptr, 0}, nullptr, nullptr);
         }
         e.leave();
         break;

@@ -338,14 +338,14 @@ TEST(engine, active_messages_arrive_in_order_and_queued_ones_say_when_they_are_o
     n.a.enter();
     unsigned sent = 0;
     while (engine::am_result::sent ==
-           n.a.active_message(n.to_b, wire::am, &h, sizeof(h), data.data(), 10000)) {
+           n.a.active_message(n.to_b, {wire::am, h, data.data(), 10000})) {
         ++sent;
     }
     EXPECT_EQ(262144U / 10048, sent);
     for (int i = 0; i < 10; ++i) {
-        n.a.queue_message(n.to_b, wire::am, &h, sizeof(h), data.data(), 1000, [](void *, bool ok) { out += ok ? 1 : 100; }, nullptr);
+        n.a.queue_message(n.to_b, {wire::am, h, data.data(), 1000}, [](void *, bool ok) { out += ok ? 1 : 100; }, nullptr);
     }
-    EXPECT_EQ(engine::am_result::full, n.a.active_message(n.to_b, wire::am, &h, sizeof(h), nullptr, 0))
+    EXPECT_EQ(engine::am_result::full, n.a.active_message(n.to_b, {wire::am, h}))
         << "behind those that wait";
     n.a.leave();
     EXPECT_EQ(0U, out);
@@ -595,7 +595,7 @@ TEST(engine, who_waits_in_the_queue_of_a_lost_peer_is_told_so) {
     sent = lost = 0;
     wire::am_header h{name_of(0), 3, 0};
     n.a.enter();
-    n.a.queue_message(n.to_b, wire::am, &h, sizeof(h), nullptr, 0,
+    n.a.queue_message(n.to_b, {wire::am, h},
                       [](void *, bool ok) { ++(ok ? sent : lost); }, nullptr);
     engine_access::lose(n.a, n.to_b);
     n.a.leave();

@@ -97,10 +97,9 @@ int start(pending *p) {
     p->request.id = p->id;
     p->request.name = e.identity().name;
     endpoint *ep = peer_of(p->peer);
-    auto r = e.active_message(ep, wire::atomic, &p->request, sizeof(p->request), nullptr, 0);
+    auto r = e.active_message(ep, {wire::atomic, p->request});
     if (engine::am_result::full == r) {
-        e.queue_message(ep, wire::atomic, &p->request, sizeof(p->request), nullptr, 0, nullptr,
-                        nullptr);
+        e.queue_message(ep, {wire::atomic, p->request}, nullptr, nullptr);
         r = engine::am_result::sent;
     }
     if (engine::am_result::broken == r) {
@@ -168,8 +167,8 @@ void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     const std::uint64_t old = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
     const wire::atomic_result a{r.id, old};
     if (engine::am_result::full ==
-        e.active_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0)) {
-        e.queue_message(from, wire::atomic_answer, &a, sizeof(a), nullptr, 0, nullptr, nullptr);
+        e.active_message(from, {wire::atomic_answer, a})) {
+        e.queue_message(from, {wire::atomic_answer, a}, nullptr, nullptr);
     }
 }
 

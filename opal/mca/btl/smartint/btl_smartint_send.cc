@@ -143,8 +143,8 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
     }
     f->head = {e.identity().name, tag, 0};
     e.enter();
-    const auto r = e.active_message(peer_of(peer), wire::am, &f->head, sizeof(f->head), data,
-                                    static_cast<std::uint32_t>(first + second));
+    const auto whole = static_cast<std::uint32_t>(first + second);
+    const auto r = e.active_message(peer_of(peer), {wire::am, f->head, data, whole});
     if (engine::am_result::full == r) {
         if (0 != second) {
             // the user's part stays where it is until it is sent; keep the join
@@ -161,8 +161,7 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
             auto *l = new later{f, copy};
             f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
             e.queue_message(
-                peer_of(peer), wire::am, &f->head, sizeof(f->head), copy,
-                static_cast<std::uint32_t>(first + second),
+                peer_of(peer), {wire::am, f->head, copy, whole},
                 [](void *arg, bool ok) {
                     auto *done = static_cast<later *>(arg);
                     std::free(done->copy);
@@ -172,8 +171,7 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
                 l);
         } else {
             f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-            e.queue_message(peer_of(peer), wire::am, &f->head, sizeof(f->head), data,
-                            static_cast<std::uint32_t>(first), sent_later, f);
+            e.queue_message(peer_of(peer), {wire::am, f->head, data, whole}, sent_later, f);
         }
         e.leave();
         return OPAL_SUCCESS;
@@ -221,8 +219,7 @@ int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_conver
         if (packed) {
             const wire::am_header head{e.identity().name, tag, 0};
             e.enter();
-            const auto r = e.active_message(peer_of(peer), wire::am, &head, sizeof(head), buffer,
-                                            static_cast<std::uint32_t>(size));
+            const auto r = e.active_message(peer_of(peer), {wire::am, head, buffer, static_cast<std::uint32_t>(size)});
             e.leave();
             if (engine::am_result::sent == r) {
                 return OPAL_SUCCESS;

@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "common_smartint_ring.h"
@@ -18,8 +20,42 @@ namespace smartint {
 
 struct send_op;
 
-// A message that found no room, in order behind those before it.
+// A message that is to go out, where its parts lie. Whoever takes one needs them during the call only, or says so.
+struct message {
+    std::uint8_t type; // of wire::type
+    const void *header;
+    std::uint32_t header_bytes;
+    const void *payload;
+    std::uint32_t payload_bytes;
+
+    message(std::uint8_t t, const void *head, std::uint32_t head_bytes, const void *data, std::uint32_t bytes)
+        : type(t), header(head), header_bytes(head_bytes), payload(data), payload_bytes(bytes) {}
+    // H: the header that the type has.
+    template <class H>
+    message(std::uint8_t t, const H &head, const void *data = nullptr, std::uint32_t bytes = 0)
+        : message(t, &head, sizeof(H), data, bytes) {
+        static_assert(std::is_class_v<H> && std::is_trivially_copyable_v<H>);
+    }
+
+    std::uint32_t bytes() const { return header_bytes + payload_bytes; }
+};
+
+// One that found no room, in order behind those before it.
 struct pending_message {
+    explicit pending_message(const message &m)
+        : type(m.type), header_bytes(m.header_bytes), payload_bytes(m.payload_bytes),
+          payload(static_cast<const std::byte *>(m.payload)) {
+        std::memcpy(header, m.header, m.header_bytes);
+    }
+    message whole() const { return {type, header, header_bytes, payload, payload_bytes}; }
+    void own_payload() { // so that it lives as long as the message
+        if (!owned && 0 != payload_bytes) {
+            owned = std::make_unique<std::byte[]>(payload_bytes);
+            std::memcpy(owned.get(), payload, payload_bytes);
+            payload = owned.get();
+        }
+    }
+
     pending_message *next = nullptr;
     std::uint8_t type = 0;
     bool bulk = false;

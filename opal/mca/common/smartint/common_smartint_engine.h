@@ -153,13 +153,10 @@ public:
     void drop_context(std::uint32_t context) { matcher_.drop_context(context); }
 
     enum class am_result { sent, full, broken };
-    am_result active_message(endpoint *ep, std::uint8_t type, const void *header,
-                             std::uint32_t header_bytes, const void *data, std::uint32_t bytes);
-    // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. data must live until
-    // then.
-    void queue_message(endpoint *ep, std::uint8_t type, const void *header,
-                       std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
-                       void (*sent)(void *, bool), void *arg);
+    am_result active_message(endpoint *ep, const message &m);
+    // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. The payload must live
+    // until then.
+    void queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg);
     // Direct copy between this process and a local peer's memory, all of it, now; not under the gate, which it
     // takes for a moment. 0 or an errno.
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
@@ -327,12 +324,10 @@ private:
 
     // messages
     enum class sent { out, queued, broken };
-    network::result transmit(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
-                             std::uint32_t header_bytes, const void *payload,
-                             std::uint32_t payload_bytes);
-    sent send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
-                       std::uint32_t header_bytes, const void *payload,
-                       std::uint32_t payload_bytes, send_op *op = nullptr);
+    // bulk: over the connection for the data of large messages, where it goes by the network
+    network::result transmit(endpoint *ep, const message &m, bool bulk = false);
+    network::result transmit_by_network(endpoint *ep, const message &m, bool bulk);
+    sent send_or_queue(endpoint *ep, const message &m, send_op *op = nullptr);
     void enqueue(endpoint *ep, pending_message *m);
     pending_message *dequeue(endpoint *ep);
     bool flush_pending();

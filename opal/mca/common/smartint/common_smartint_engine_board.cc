@@ -161,7 +161,7 @@ void engine::tell_of_other_helper(endpoint *ep) {
         return; // with the next notice, where it is not there yet
     }
     const layout::relay_message_moved m = compose_moved(segment_, static_cast<std::uint32_t>(ep->node), here);
-    if (network::result::done == transmit(ep, false, wire::helper_at, &m, sizeof(m), nullptr, 0)) {
+    if (network::result::done == transmit(ep, {wire::helper_at, m})) {
         told = here.generation; // else with the next notice
     }
 }

@@ -113,7 +113,7 @@ bool engine::pump_fragments(send_op *op) {
                                        &op->completion, &queued);
             op->writing = network::result::done == r && queued;
         } else {
-            r = transmit(ep, route::network == ep->way, wire::data, &f, sizeof(f), data, bytes);
+            r = transmit(ep, {wire::data, f, data, bytes}, route::network == ep->way);
         }
         if (network::result::again == r) {
             break;
@@ -187,7 +187,7 @@ void engine::consumed(recv_op *op, std::uint64_t bytes) {
     if (op->moved - op->credited >= op->credit_bytes) {
         op->credited = op->moved;
         const wire::credit_msg c{op->remote_id, op->moved};
-        send_or_queue(op->peer, false, wire::credit, &c, sizeof(c), nullptr, 0);
+        send_or_queue(op->peer, {wire::credit, c});
     }
 }
 

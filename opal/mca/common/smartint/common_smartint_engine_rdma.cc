@@ -168,7 +168,7 @@ bool engine::pump_writes(send_op *op) {
     }
     op->state = op_state::finishing;
     const wire::finish f{op->remote_id, 0, wire::outcome::ok};
-    const auto r = transmit(ep, true, wire::fin, &f, sizeof(f), nullptr, 0);
+    const auto r = transmit(ep, {wire::fin, f}, true);
     if (network::result::again == r) {
         return false;
     }

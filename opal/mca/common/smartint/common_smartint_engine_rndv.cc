@@ -178,8 +178,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
     }
-    if (sent::broken ==
-        send_or_queue(ep, false, wire::cts, &a, sizeof(a), op->memory.key, a.key_bytes)) {
+    if (sent::broken == send_or_queue(ep, {wire::cts, a, op->memory.key, a.key_bytes})) {
         return;
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,

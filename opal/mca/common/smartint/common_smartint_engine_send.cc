@@ -12,6 +12,32 @@ namespace {
 
 constexpr std::size_t most_early_bytes = 4194304; // of all peers together
 
+// Inlined: where the header's size is known, it and what shares its line are copied without a call.
+inline __attribute__((always_inline)) network::result into_ring(ring_producer &ring, std::uint32_t own_slot,
+                                                                const message &m) {
+    std::byte *p = ring.reserve(m.bytes());
+    if (nullptr == p) {
+        return network::result::again;
+    }
+    const auto *data = static_cast<const std::byte *>(m.payload);
+    constexpr std::uint32_t line = layout::line - sizeof(std::uint64_t);
+    if (m.header_bytes < line && m.payload_bytes > line - m.header_bytes) {
+        // The record's first line last: its reader looks at it all the time, and would take it
+        // from this core between the copy and the commit.
+        const std::uint32_t first = line - m.header_bytes;
+        std::memcpy(p + m.header_bytes + first, data + first, m.payload_bytes - first);
+        std::memcpy(p, m.header, m.header_bytes);
+        std::memcpy(p + m.header_bytes, data, first);
+    } else {
+        std::memcpy(p, m.header, m.header_bytes);
+        if (0 != m.payload_bytes) {
+            std::memcpy(p + m.header_bytes, data, m.payload_bytes);
+        }
+    }
+    ring.commit(p, ring_word::pack(m.bytes(), static_cast<std::uint16_t>(own_slot), m.type));
+    return network::result::done;
+}
+
 } // namespace
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
@@ -19,8 +45,10 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
     if (nullptr != ep->pending_head || !goes_whole(ep, bytes) || route::self == ep->way) {
         return false;
     }
-    if (network::result::done ==
-        transmit(ep, false, wire::eager, &m, sizeof(m), data, bytes)) {
+    const auto r = __builtin_expect(route::shared == ep->way, 1)
+                       ? into_ring(ep->ring, me_.slot, {wire::eager, m, data, bytes})
+                       : transmit_by_network(ep, {wire::eager, m, data, bytes}, false);
+    if (network::result::done == r) {
         stats_.add(stat::eager_sent);
         return true;
     }
@@ -36,31 +64,12 @@ bool engine::goes_whole(const endpoint *ep, std::uint64_t bytes) const {
             !ep->ring.holds_more_than(segment_.ring_bytes() / 2));
 }
 
-network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
-                                 std::uint32_t header_bytes, const void *payload,
-                                 std::uint32_t payload_bytes) {
-    const std::uint32_t bytes = header_bytes + payload_bytes;
-    if (__builtin_expect(route::shared == ep->way, 1)) {
-        std::byte *p = ep->ring.reserve(bytes);
-        if (nullptr == p) {
-            return network::result::again;
-        }
-        // The record's first line last: its reader looks at it all the time, and would take it
-        // from this core between the copy and the commit.
-        constexpr std::uint32_t line = layout::line - sizeof(std::uint64_t);
-        const std::uint32_t first =
-            header_bytes < line ? std::min(line - header_bytes, payload_bytes) : payload_bytes;
-        const auto *data = static_cast<const std::byte *>(payload);
-        if (first < payload_bytes) {
-            std::memcpy(p + header_bytes + first, data + first, payload_bytes - first);
-        }
-        std::memcpy(p, header, header_bytes);
-        if (0 != first) {
-            std::memcpy(p + header_bytes, data, first);
-        }
-        ep->ring.commit(p, ring_word::pack(bytes, static_cast<std::uint16_t>(me_.slot), type));
-        return network::result::done;
-    }
+network::result engine::transmit(endpoint *ep, const message &m, bool bulk) {
+    return __builtin_expect(route::shared == ep->way, 1) ? into_ring(ep->ring, me_.slot, m)
+                                                         : transmit_by_network(ep, m, bulk);
+}
+
+network::result engine::transmit_by_network(endpoint *ep, const message &m, bool bulk) {
     if (ep->lost) {
         return network::result::broken;
     }
@@ -70,8 +79,8 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
     if (!connect(ep, bulk)) {
         return network::result::broken;
     }
-    const auto r = network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(bytes, 0, type), header,
-                                 header_bytes, payload, payload_bytes);
+    const auto r = network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(m.bytes(), 0, m.type), m.header,
+                                 m.header_bytes, m.payload, m.payload_bytes);
     // Gone as far as its sender is concerned. But where the socket had no room for all of it, the rest goes out in a later
     // look at the network, and a rank that computes looks by its thread alone.
     if (!tail_ && network::result::done == r && network_.holds_tail()) {
@@ -82,13 +91,11 @@ network::result engine::transmit(endpoint *ep, bool bulk, std::uint8_t type, con
     return r;
 }
 
-engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, const void *header,
-                                   std::uint32_t header_bytes, const void *payload,
-                                   std::uint32_t payload_bytes, send_op *op) {
+engine::sent engine::send_or_queue(endpoint *ep, const message &m, send_op *op) {
     if (nullptr == ep->pending_head) {
-        switch (transmit(ep, bulk, type, header, header_bytes, payload, payload_bytes)) {
+        switch (transmit(ep, m)) {
         case network::result::done:
-            after_sent(type, op);
+            after_sent(m.type, op);
             return sent::out;
         case network::result::broken:
             lose(ep);
@@ -97,23 +104,13 @@ engine::sent engine::send_or_queue(endpoint *ep, bool bulk, std::uint8_t type, c
             break;
         }
     }
-    auto *m = new pending_message;
-    m->type = type;
-    m->bulk = bulk;
-    m->header_bytes = header_bytes;
-    std::memcpy(m->header, header, header_bytes);
-    m->payload_bytes = payload_bytes;
-    m->op = op;
-    if (0 != payload_bytes) {
-        if (nullptr != op && nullptr != op->buffer && payload == op->buffer) {
-            m->payload = op->buffer; // the user's: valid until the operation completes
-        } else {
-            m->owned = std::make_unique<std::byte[]>(payload_bytes);
-            std::memcpy(m->owned.get(), payload, payload_bytes);
-            m->payload = m->owned.get();
-        }
+    auto *later = new pending_message(m);
+    later->op = op;
+    // The user's buffer is valid until the operation completes; anything else may be gone after the call.
+    if (nullptr == op || nullptr == op->buffer || m.payload != op->buffer) {
+        later->own_payload();
     }
-    enqueue(ep, m);
+    enqueue(ep, later);
     return sent::queued;
 }
 
@@ -156,8 +153,7 @@ bool engine::flush_pending() {
         endpoint *ep = pending_[i];
         while (nullptr != ep->pending_head) {
             pending_message *m = ep->pending_head;
-            const auto r = transmit(ep, m->bulk, m->type, m->header, m->header_bytes, m->payload,
-                                    m->payload_bytes);
+            const auto r = transmit(ep, m->whole(), m->bulk);
             if (network::result::again == r) {
                 break;
             }
@@ -210,11 +206,7 @@ void engine::go_on_before_it_is_out(send_op *op) {
     if (nullptr == thread_ || !network_.unused(op->peer->control) || early_bytes_ + bytes > most_early_bytes) {
         return;
     }
-    if (!m->owned && 0 != m->payload_bytes) {
-        m->owned = std::make_unique<std::byte[]>(m->payload_bytes);
-        std::memcpy(m->owned.get(), m->payload, m->payload_bytes);
-        m->payload = m->owned.get();
-    }
+    m->own_payload();
     m->op = nullptr;
     m->early = true;
     early_bytes_ += bytes;
@@ -253,7 +245,7 @@ void engine::send(send_op *op) {
             data = scratch_.data();
         }
         if (!op->synchronous) {
-            const sent how = send_or_queue(ep, false, wire::eager, &m, sizeof(m), data, bytes, op);
+            const sent how = send_or_queue(ep, {wire::eager, m, data, bytes}, op);
             if (sent::broken == how && op_state::done != op->state) {
                 op->failed = true; // no list has it yet: lose() could not
                 complete(op);
@@ -265,7 +257,7 @@ void engine::send(send_op *op) {
         op->id = sends_.add(op);
         op->state = op_state::rts_sent; // answered by a finish
         const wire::match_sync ms{m, 0, me_.name, op->id};
-        send_or_queue(ep, false, wire::eager_sync, &ms, sizeof(ms), data, bytes, op);
+        send_or_queue(ep, {wire::eager_sync, ms, data, bytes}, op);
         return;
     }
     // Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
@@ -303,8 +295,7 @@ void engine::send(send_op *op) {
     if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
         arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }
-    const auto how =
-        send_or_queue(ep, false, wire::rts, &r, sizeof(r), behind, r.key_bytes + r.address_bytes, op);
+    const auto how = send_or_queue(ep, {wire::rts, r, behind, r.key_bytes + std::uint32_t{r.address_bytes}}, op);
     if (sent::queued == how && network_.unused(ep->control)) {
         // The peer must take part in the connection first: what wakes it for that is the notice.
         op->noticed = true;
@@ -312,13 +303,11 @@ void engine::send(send_op *op) {
     }
 }
 
-engine::am_result engine::active_message(endpoint *ep, std::uint8_t type, const void *header,
-                                         std::uint32_t header_bytes, const void *data,
-                                         std::uint32_t bytes) {
+engine::am_result engine::active_message(endpoint *ep, const message &m) {
     if (nullptr != ep->pending_head) {
         return am_result::full;
     }
-    switch (transmit(ep, false, type, header, header_bytes, data, bytes)) {
+    switch (transmit(ep, m)) {
     case network::result::done:
         return am_result::sent;
     case network::result::again:
@@ -330,23 +319,16 @@ engine::am_result engine::active_message(endpoint *ep, std::uint8_t type, const 
     return am_result::broken;
 }
 
-void engine::queue_message(endpoint *ep, std::uint8_t type, const void *header,
-                           std::uint32_t header_bytes, const void *data, std::uint32_t bytes,
-                           void (*sent)(void *, bool), void *arg) {
-    auto *m = new pending_message;
-    m->type = type;
-    m->header_bytes = header_bytes;
-    std::memcpy(m->header, header, header_bytes);
-    m->payload = static_cast<const std::byte *>(data);
-    m->payload_bytes = bytes;
-    m->sent = sent;
-    m->arg = arg;
-    enqueue(ep, m);
+void engine::queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg) {
+    auto *later = new pending_message(m);
+    later->sent = sent;
+    later->arg = arg;
+    enqueue(ep, later);
 }
 
 void engine::send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result) {
     const wire::finish f{operation, to_sender ? 1U : 0U, result};
-    send_or_queue(ep, false, wire::fin, &f, sizeof(f), nullptr, 0);
+    send_or_queue(ep, {wire::fin, f});
 }
 
 void engine::complete(send_op *op) {

@@ -531,8 +531,7 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
         bytes += static_cast<std::uint32_t>(all);
     }
     sending_ = true;
-    const engine::am_result result =
-        e_.active_message(ep, wire::rma, header, header_bytes, data, bytes);
+    const engine::am_result result = e_.active_message(ep, {wire::rma, header, header_bytes, data, bytes});
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
@@ -572,9 +571,9 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
     if (e_.in_network_ && route::network == p->ep->way) {
         // Not from inside the transport: where many processes die at once a message may find a connection
         // broken whose event stands behind the one at hand, and UCX's tcp does not survive that.
-        e_.queue_message(p->ep, wire::rma, &h, sizeof(h), nullptr, 0, nullptr, nullptr);
+        e_.queue_message(p->ep, {wire::rma, h}, nullptr, nullptr);
     } else {
-        e_.send_or_queue(p->ep, false, wire::rma, &h, sizeof(h), nullptr, 0);
+        e_.send_or_queue(p->ep, {wire::rma, h});
     }
     sending_ = false;
     if (rma_epoch_kind::none == notice) {
