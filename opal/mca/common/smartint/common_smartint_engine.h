@@ -338,7 +338,10 @@ private:
     void lose(endpoint *ep);
     void lost_connection(void *connection);
 
-    // arrivals
+    // arrivals, and what else is in a pass (engine_progress.cc)
+    inline unsigned look_at_ring(bool by_thread);
+    unsigned look_at_network();
+    inline unsigned look_at_copies(bool moves);
     unsigned poll_ring();
     static void network_message(void *self, const std::byte *message, std::uint32_t bytes);
     void take_message(const std::byte *message, std::uint32_t bytes);
@@ -374,6 +377,7 @@ private:
     near_way choose_way(recv_op *op, const wire::rendezvous &r);
     void ask_for_push(recv_op *op, bool left);
     void read_by_copy(recv_op *op);
+    void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     std::uint32_t pid_of(endpoint *ep);
@@ -424,6 +428,8 @@ private:
     unsigned collect_finished_copies();
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
+    network::result send_fragment(send_op *op, std::uint32_t *bytes);
+    network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
                        std::uint64_t wanted);
 
@@ -451,6 +457,9 @@ private:
     static void read_completed(void *op, bool ok);
 
     bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
+    void send_whole(send_op *op);
+    void send_rts(send_op *op);
+    wire::rendezvous compose_rts(send_op *op, std::byte *behind);
     void send_self(send_op *op);
     void receive_self(recv_op *op, send_op *from);
     void consumed(recv_op *op, std::uint64_t bytes);

@@ -92,29 +92,8 @@ bool engine::pump_fragments(send_op *op) {
     while (op->moved < std::min(op->wanted, most) && !op->writing &&
            op->moved - op->consumed < params_.window_bytes &&
            (route::network == ep->way || nullptr == ep->pending_head)) {
-        auto bytes =
-            static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
-        const wire::fragment f{op->remote_id, op->moved};
-        const void *data = nullptr == op->buffer ? nullptr : op->buffer + op->moved;
-        if (nullptr == data) {
-            bytes = static_cast<std::uint32_t>(pack(op, op->moved, bytes, op->wanted));
-            data = scratch_.data();
-            if (0 == bytes) {
-                break; // fatal
-            }
-        }
-        network::result r;
-        if (in_place) {
-            bool queued = false;
-            op->completion.done = write_completed;
-            op->completion.arg = op;
-            r = network_.send_in_place(ep->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data),
-                                       &f, sizeof(f), op->buffer + op->moved, bytes,
-                                       &op->completion, &queued);
-            op->writing = network::result::done == r && queued;
-        } else {
-            r = transmit(ep, {wire::data, f, data, bytes}, route::network == ep->way);
-        }
+        auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
+        const auto r = in_place ? send_fragment_in_place(op, bytes) : send_fragment(op, &bytes);
         if (network::result::again == r) {
             break;
         }
@@ -131,6 +110,35 @@ bool engine::pump_fragments(send_op *op) {
     }
     stats_.add(by_thread_ ? stat::writes_thread : stat::writes_app);
     return true;
+}
+
+// The next bytes of the message, copied by the transport; packed before, where they do not lie together: how many is
+// then known. again: no room now, or the datatype can't be packed, which is fatal.
+network::result engine::send_fragment(send_op *op, std::uint32_t *bytes) {
+    const void *data = nullptr;
+    if (nullptr != op->buffer) {
+        data = op->buffer + op->moved;
+    } else {
+        *bytes = static_cast<std::uint32_t>(pack(op, op->moved, *bytes, op->wanted));
+        if (0 == *bytes) {
+            return network::result::again;
+        }
+        data = scratch_.data();
+    }
+    return transmit(op->peer, {wire::data, wire::fragment{op->remote_id, op->moved}, data, *bytes},
+                    route::network == op->peer->way);
+}
+
+// The same from where they are: the network has the buffer until it calls back.
+network::result engine::send_fragment_in_place(send_op *op, std::uint32_t bytes) {
+    const wire::fragment f{op->remote_id, op->moved};
+    bool queued = false;
+    op->completion.done = write_completed;
+    op->completion.arg = op;
+    const auto r = network_.send_in_place(op->peer->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data), &f, sizeof(f),
+                                          op->buffer + op->moved, bytes, &op->completion, &queued);
+    op->writing = network::result::done == r && queued;
+    return r;
 }
 
 // Into scratch_: at most `bytes` from packed offset `at`, of the first `wanted`. How many; 0 is

@@ -54,6 +54,7 @@ int engine::progress() {
     return static_cast<int>(events);
 }
 
+// The ring and the network first: what they bring is moved on in the same pass.
 unsigned engine::pass(bool by_thread, bool copies) {
     if (in_pass_) {
         return 0; // called back from inside: the outer pass goes on
@@ -69,38 +70,11 @@ unsigned engine::pass(bool by_thread, bool copies) {
         check_matched();
     }
     if (board_.attached()) {
-        const std::uint64_t before = bytes_moved_;
-        unsigned n = poll_ring();
-        events += n;
-        // The thread takes what has come, as of the network: it is not rung for what follows a message that it was rung for.
-        while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_look && events < thread_events) {
-            n = poll_ring();
-            events += n;
-        }
-        ring_goes_on_ = by_thread && n >= ring_batch;
+        events += look_at_ring(by_thread);
     }
     if (network_.is_open() &&
         (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
-        unsigned n = network_.progress();
-        refused_ = false;
-        if (by_thread) {
-            // A socket gives one message's worth per call; the thread takes what has come since its last look.
-            const std::uint64_t before = bytes_moved_;
-            for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look && n < thread_events; n += more) {
-                more = network_.progress();
-            }
-        }
-        for (void *connection : network_.take_lost()) {
-            lost_connection(connection);
-        }
-        events += n;
-        if (tail_ && !network_.holds_tail()) {
-            tail_ = false;
-            --queued_;
-            --outstanding_;
-        }
-        // stay close while something moves
-        network_tick_ = 0 != n ? network_every : 0;
+        events += look_at_network();
     }
     if (!pending_.empty() && flush_pending()) {
         ++events;
@@ -108,19 +82,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!unnoticed_.empty() && copies && !by_thread) {
         post_kept_notices();
     }
-    const bool reading = 0 != reads() && copies && !by_thread;
-    if (reading) {
-        publish_inside();
-    }
-    if (nullptr != copies_ && copies && !by_thread && !me_.threads) {
-        events += do_copies();
-    }
-    if (nullptr != finished_.load(std::memory_order_relaxed)) {
-        events += collect_finished_copies();
-    }
-    if (reading && 0 == reads()) {
-        publish_inside();
-    }
+    events += look_at_copies(copies && !by_thread);
     if (nullptr != active_head_) {
         events += pump_sends();
     }
@@ -134,6 +96,61 @@ unsigned engine::pass(bool by_thread, bool copies) {
     by_thread_ = false;
     if (by_thread) {
         stats_.add(stat::thread_events, events);
+    }
+    return events;
+}
+
+// The thread takes what has come, here and from the network: it is not rung for what follows a message that it was rung for.
+inline unsigned engine::look_at_ring(bool by_thread) {
+    const std::uint64_t before = bytes_moved_;
+    unsigned n = poll_ring();
+    unsigned events = n;
+    while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_look && events < thread_events) {
+        n = poll_ring();
+        events += n;
+    }
+    ring_goes_on_ = by_thread && n >= ring_batch;
+    return events;
+}
+
+unsigned engine::look_at_network() {
+    unsigned n = network_.progress();
+    refused_ = false;
+    if (by_thread_) {
+        // A socket gives one message's worth per call; the thread takes what has come since its last look.
+        const std::uint64_t before = bytes_moved_;
+        for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look && n < thread_events; n += more) {
+            more = network_.progress();
+        }
+    }
+    for (void *connection : network_.take_lost()) {
+        lost_connection(connection);
+    }
+    if (tail_ && !network_.holds_tail()) {
+        tail_ = false;
+        --queued_;
+        --outstanding_;
+    }
+    // stay close while something moves
+    network_tick_ = 0 != n ? network_every : 0;
+    return n;
+}
+
+// moves: the caller's are moved too, to their end. While it reads alone it has no time for others' (publish_inside).
+inline unsigned engine::look_at_copies(bool moves) {
+    unsigned events = 0;
+    const bool reading = 0 != reads() && moves;
+    if (reading) {
+        publish_inside();
+    }
+    if (nullptr != copies_ && moves && !me_.threads) {
+        events += do_copies();
+    }
+    if (nullptr != finished_.load(std::memory_order_relaxed)) {
+        events += collect_finished_copies();
+    }
+    if (reading && 0 == reads()) {
+        publish_inside();
     }
     return events;
 }

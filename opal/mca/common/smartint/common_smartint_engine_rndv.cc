@@ -246,32 +246,36 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     op->consumed = 0;
     op->how = a.how;
     if (wire::mode::copy_into == a.how) {
-        // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
-        // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
-        if (nullptr == op->buffer || (0 == a.shared && !may_copy(op->peer))) {
-            send_finish(op->peer, a.receiver, false, wire::outcome::refused);
-            return;
-        }
-        op->state = op_state::moving;
-        op->job.send = op;
-        begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), a.address, a.length,
-                   true);
-        if (0 != a.shared) {
-            join_copy(op->job, op->peer, a.shared);
-        }
-        // As at the receiver: met in a call that does not wait, by a rank that goes on to compute.
-        const bool leave = 0 != a.shared && !by_thread_ && !application_waits() &&
-                           rendezvous_kind::automatic == rendezvous_ && a.length > arming_floor(op->peer) &&
-                           crowded();
-        op->job.waiter_only |= leave;
-        list(&op->job);
-        if (leave) {
-            leave_job(&op->job);
-        }
+        write_by_copy(op, a.shared);
         return;
     }
     op->state = op_state::moving;
     activate(op);
+}
+
+// The receiver has asked for it. shared: as in its answer.
+void engine::write_by_copy(send_op *op, std::uint32_t shared) {
+    // A shared copy is joined even where the kernel refuses direct copies: the receiver's thread may be at
+    // it. What can't be moved fails piece by piece, and the last one to finish asks for another way.
+    if (nullptr == op->buffer || (0 == shared && !may_copy(op->peer))) {
+        send_finish(op->peer, op->remote_id, false, wire::outcome::refused);
+        return;
+    }
+    op->state = op_state::moving;
+    op->job.send = op;
+    begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), op->remote_address, op->wanted, true);
+    if (0 != shared) {
+        join_copy(op->job, op->peer, shared);
+    }
+    // As at the receiver: met in a call that does not wait, by a rank that goes on to compute.
+    const bool leave = 0 != shared && !by_thread_ && !application_waits() &&
+                       rendezvous_kind::automatic == rendezvous_ && op->wanted > arming_floor(op->peer) &&
+                       crowded();
+    op->job.waiter_only |= leave;
+    list(&op->job);
+    if (leave) {
+        leave_job(&op->job);
+    }
 }
 
 void engine::on_finish(const std::byte *data, std::uint32_t bytes) {

@@ -233,59 +233,49 @@ void engine::send(send_op *op) {
         send_self(op);
         return;
     }
-    const wire::match m{op->context, op->source, op->tag};
     // A synchronous one is answered, and over the network only an RTS carries the address the
     // answer goes to: the receiver may not have met us.
     if (goes_whole(ep, op->length) && !(op->synchronous && route::network == ep->way)) {
-        const auto bytes = static_cast<std::uint32_t>(op->length);
-        const void *data = op->buffer;
-        if (nullptr == data && 0 != bytes) {
-            scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
-            op->gather(op, 0, scratch_.data(), bytes);
-            data = scratch_.data();
-        }
-        if (!op->synchronous) {
-            const sent how = send_or_queue(ep, {wire::eager, m, data, bytes}, op);
-            if (sent::broken == how && op_state::done != op->state) {
-                op->failed = true; // no list has it yet: lose() could not
-                complete(op);
-            } else if (sent::queued == how) {
-                go_on_before_it_is_out(op);
-            }
-            return;
-        }
+        send_whole(op);
+    } else {
+        send_rts(op);
+    }
+}
+
+void engine::send_whole(send_op *op) {
+    const wire::match m{op->context, op->source, op->tag};
+    const auto bytes = static_cast<std::uint32_t>(op->length);
+    const void *data = op->buffer;
+    if (nullptr == data && 0 != bytes) {
+        scratch_.resize(std::max<std::size_t>(scratch_.size(), bytes));
+        op->gather(op, 0, scratch_.data(), bytes);
+        data = scratch_.data();
+    }
+    if (op->synchronous) {
         op->id = sends_.add(op);
         op->state = op_state::rts_sent; // answered by a finish
-        const wire::match_sync ms{m, 0, me_.name, op->id};
-        send_or_queue(ep, {wire::eager_sync, ms, data, bytes}, op);
+        send_or_queue(op->peer, {wire::eager_sync, wire::match_sync{m, 0, me_.name, op->id}, data, bytes}, op);
         return;
     }
-    // Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
+    const sent how = send_or_queue(op->peer, {wire::eager, m, data, bytes}, op);
+    if (sent::broken == how && op_state::done != op->state) {
+        op->failed = true; // no list has it yet: lose() could not
+        complete(op);
+    } else if (sent::queued == how) {
+        go_on_before_it_is_out(op);
+    }
+}
+
+// Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
+void engine::send_rts(send_op *op) {
+    endpoint *ep = op->peer;
     op->id = sends_.add(op);
     op->begun = ++sends_begun_;
     ++open_sends_;
     op->sequence = ++ep->rts_out;
-    wire::rendezvous r{};
-    r.m = m;
-    r.name = me_.name;
-    r.sender = op->id;
-    r.length = op->length;
-    r.sequence = op->sequence;
-    r.window = static_cast<std::uint16_t>(params_.window_bytes / wire::window_unit);
     op->noticed = false;
     std::byte behind[wire::max_key + wire::max_network_address];
-    if (route::shared == ep->way) {
-        if (nullptr != op->buffer && may_copy(ep)) {
-            r.flags |= wire::rts_readable;
-            r.address = reinterpret_cast<std::uint64_t>(op->buffer);
-        }
-    } else {
-        offer_memory(op, &r);
-        const auto &address = network_.address();
-        r.address_bytes = static_cast<std::uint16_t>(address.size());
-        std::memcpy(behind, op->memory.key, r.key_bytes);
-        std::memcpy(behind + r.key_bytes, address.data(), address.size());
-    }
+    const wire::rendezvous r = compose_rts(op, behind);
     stats_.add(stat::rts_sent);
     track(op);
     // Who must push waits for the CTS: the sender's interrupt request. A reading receiver
@@ -301,6 +291,30 @@ void engine::send(send_op *op) {
         op->noticed = true;
         post_rts_notice(op);
     }
+}
+
+// behind: room for what stands behind it, the memory's key and this process's network address.
+wire::rendezvous engine::compose_rts(send_op *op, std::byte *behind) {
+    wire::rendezvous r{};
+    r.m = {op->context, op->source, op->tag};
+    r.name = me_.name;
+    r.sender = op->id;
+    r.length = op->length;
+    r.sequence = op->sequence;
+    r.window = static_cast<std::uint16_t>(params_.window_bytes / wire::window_unit);
+    if (route::shared == op->peer->way) {
+        if (nullptr != op->buffer && may_copy(op->peer)) {
+            r.flags |= wire::rts_readable;
+            r.address = reinterpret_cast<std::uint64_t>(op->buffer);
+        }
+        return r;
+    }
+    offer_memory(op, &r);
+    const auto &address = network_.address();
+    r.address_bytes = static_cast<std::uint16_t>(address.size());
+    std::memcpy(behind, op->memory.key, r.key_bytes);
+    std::memcpy(behind + r.key_bytes, address.data(), address.size());
+    return r;
 }
 
 engine::am_result engine::active_message(endpoint *ep, const message &m) {
