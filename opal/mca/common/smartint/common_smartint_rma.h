@@ -10,7 +10,7 @@
 // as it gets. So a call never waits for its epoch to open, and epochs that are begun before the
 // last one ended simply stand further back.
 //
-// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_wake.cc the target's attention,
+// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_wake.cc the target's attention,
 // rma_direct.cc copies inside a node, rma_network.cc the network's own reads and writes, rma_arrive.cc
 // messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
@@ -395,15 +395,24 @@ private:
     void go_on(rma_peer *p); // the same outside a pass: state and list, too
     step run(rma_peer *p, rma_item *i);
     step run_operation(rma_peer *p, rma_item *i);
-    step send_stores(rma_peer *p, rma_item *i);
-    step send_get(rma_peer *p, rma_item *i);
-    step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
+    step run_await_post(rma_peer *p, rma_item *i);
+    step run_lock(rma_peer *p, rma_item *i);
+    step run_flush(rma_peer *p, rma_item *i);
+    step run_complete(rma_peer *p, rma_item *i);
+    step run_local(rma_peer *p, rma_item *i);
+    step over(rma_peer *p, rma_item *i);
     bool leave_to_calls(rma_peer *p);
     void forget_queue(rma_peer *p);
     bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
     step after_messages(rma_peer *p);
     bool unposted(rma_peer *p);
+    void local_step(rma_peer *p);
+
+    // rma_send.cc
+    step send_stores(rma_peer *p, rma_item *i);
+    step send_get(rma_peer *p, rma_item *i);
+    step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
                   const std::byte *data, std::uint32_t bytes);
@@ -411,7 +420,6 @@ private:
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
                   std::uint64_t at, rma_epoch_kind notice);
     std::uint8_t answer_flags() const; // of a target
-    void local_step(rma_peer *p);
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;

@@ -2,23 +2,11 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // The origin's queue towards one target: what may go, goes.
-#include <algorithm>
-#include <cstring>
-
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
 namespace smartint {
 namespace {
-
-constexpr unsigned most_runs = 64;              // of one message that has room for more data than runs
-constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
-
-// Of one message: at most half of it. Where datagrams are small (ud by Ethernet: 1024 bytes) these are a few.
-unsigned runs_towards(const endpoint *ep) {
-    static_assert(least_payload / 2 / sizeof(rma_run) >= 3, "one element in two pieces, and take()'s one more");
-    return std::min<unsigned>(most_runs, ep->max_payload / 2 / sizeof(rma_run) - 1);
-}
 
 // Behind a lock that is asked for: operations and what ends them, not the next epoch.
 bool goes_ahead(rma_item::what kind) {
@@ -231,76 +219,107 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
     case what::fetch:
         return run_operation(p, i);
     case what::await_post:
-        if (0 == p->posts) {
-            if (nullptr != i->next || nullptr != i->sync) {
-                arm(p, rma_epoch_kind::post);
-            }
-            return step::blocked;
-        }
-        --p->posts;
-        p->unposted = false; // it has seen the epoch before to its end
-        break;
+        return run_await_post(p, i);
     case what::lock:
-        if (const step s = take_lock_item(p, i); step::done != s) {
-            return s;
-        }
-        if (i == p->asked) {
-            take_head(p);
-            return step::done;
-        }
-        break;
+        return run_lock(p, i);
     case what::unlock:
     case what::flush:
-        p->gets_before = p->gets_begun;
-        if (const bool mine = rma_hold::none != p->held; what::flush == i->kind || mine) {
-            if (what::unlock == i->kind) {
-                i->exclusive = rma_hold::exclusive == p->held;
-            }
-            if (settled(p)) {
-                if (what::unlock == i->kind) {
-                    p->held = rma_hold::none;
-                    let_go(p, i->exclusive);
-                }
-                break;
-            }
-            if (const step s = send_mark(p, i, wire::rma_kind::flush); step::done != s) {
-                return s;
-            }
-            if (what::unlock == i->kind) {
-                i->begun = true;
-                p->held = rma_hold::none;
-            }
-        } else if (const step s = send_mark(p, i, wire::rma_kind::unlock); step::done != s) {
-            return s;
-        }
-        p->unacked = false;
-        if (i->for_fence) { // a fence waits: its next step must not wait for MPI
-            arm(p, rma_epoch_kind::ack); // while it is known what kind of queue this is
-        }
-        take_head(p);
-        p->acks.push_back(i);
-        return step::done;
+        return run_flush(p, i);
     case what::complete:
-        if (const step s = send_mark(p, i, wire::rma_kind::complete); step::done != s) {
-            return s;
-        }
-        p->gets_before = p->gets_begun;
-        p->unposted = unposted(p) || p->unacked;
-        p->unposted_at = p->window->fences_done;
-        p->unacked = false; // nobody flushes across an epoch's end
-        [[fallthrough]];
+        return run_complete(p, i);
     case what::local:
-        if (!p->under_way.empty()) {
-            return step::blocked; // the last of them has the queue go on
-        }
-        take_head(p);
-        p->locals.emplace_back(p->gets_begun, i);
-        local_step(p);
-        return step::done;
+        return run_local(p, i);
     }
+    return step::blocked; // there is no other kind
+}
+
+// The head has been waited for, and what it holds up may go.
+rma::step rma::over(rma_peer *p, rma_item *i) {
     take_head(p);
     disarm(&p->armed);
     end(i);
+    return step::done;
+}
+
+rma::step rma::run_await_post(rma_peer *p, rma_item *i) {
+    if (0 == p->posts) {
+        if (nullptr != i->next || nullptr != i->sync) {
+            arm(p, rma_epoch_kind::post);
+        }
+        return step::blocked;
+    }
+    --p->posts;
+    p->unposted = false; // it has seen the epoch before to its end
+    return over(p, i);
+}
+
+rma::step rma::run_lock(rma_peer *p, rma_item *i) {
+    if (const step s = take_lock_item(p, i); step::done != s) {
+        return s;
+    }
+    if (i == p->asked) { // by message: it ends when it is granted
+        take_head(p);
+        return step::done;
+    }
+    return over(p, i);
+}
+
+// Flush and unlock: until the target says that it has taken in what was sent, unless nothing is on its way. A lock that
+// this process holds in the target's words it lets go of by itself, behind a flush; the target does the others at an unlock.
+rma::step rma::run_flush(rma_peer *p, rma_item *i) {
+    const bool unlocks = rma_item::what::unlock == i->kind;
+    const bool mine = rma_hold::none != p->held;
+    p->gets_before = p->gets_begun;
+    if (unlocks && !mine) {
+        if (const step s = send_mark(p, i, wire::rma_kind::unlock); step::done != s) {
+            return s;
+        }
+    } else {
+        if (unlocks) {
+            i->exclusive = rma_hold::exclusive == p->held;
+        }
+        if (settled(p)) {
+            if (unlocks) {
+                p->held = rma_hold::none;
+                let_go(p, i->exclusive);
+            }
+            return over(p, i);
+        }
+        if (const step s = send_mark(p, i, wire::rma_kind::flush); step::done != s) {
+            return s;
+        }
+        if (unlocks) {
+            i->begun = true;
+            p->held = rma_hold::none;
+        }
+    }
+    p->unacked = false;
+    if (i->for_fence) { // a fence waits: its next step must not wait for MPI
+        arm(p, rma_epoch_kind::ack); // while it is known what kind of queue this is
+    }
+    take_head(p);
+    p->acks.push_back(i);
+    return step::done;
+}
+
+rma::step rma::run_complete(rma_peer *p, rma_item *i) {
+    if (const step s = send_mark(p, i, wire::rma_kind::complete); step::done != s) {
+        return s;
+    }
+    p->gets_before = p->gets_begun;
+    p->unposted = unposted(p) || p->unacked;
+    p->unposted_at = p->window->fences_done;
+    p->unacked = false; // nobody flushes across an epoch's end
+    return run_local(p, i);
+}
+
+rma::step rma::run_local(rma_peer *p, rma_item *i) {
+    if (!p->under_way.empty()) {
+        return step::blocked; // the last of them has the queue go on
+    }
+    take_head(p);
+    p->locals.emplace_back(p->gets_begun, i);
+    local_step(p);
     return step::done;
 }
 
@@ -373,215 +392,6 @@ rma::step rma::run_operation(rma_peer *p, rma_item *i) {
         return run_by_network(p, i);
     }
     return rma_item::what::get == i->kind ? send_get(p, i) : send_stores(p, i);
-}
-
-// put, accumulate, fetch: messages of runs and data, until all is out or the transport is full.
-rma::step rma::send_stores(rma_peer *p, rma_item *i) {
-    using what = rma_item::what;
-    const bool fetches = what::fetch == i->kind;
-    const bool operand = !(fetches && rma_operator::no_op == i->op);
-    const bool swaps = rma_operator::swap_if_equal == i->op;
-    const std::uint32_t unit = what::put == i->kind ? 1 : rma_type_bytes(i->type);
-    const std::uint64_t total = i->target_layout.bytes();
-    if (fetches && 0 == i->id && 0 != total) {
-        i->id = gets_.add(i);
-        ++p->gets_begun;
-    }
-    const unsigned entries = runs_towards(p->ep);
-    while (0 != i->target_at.left()) {
-        if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
-            return step::blocked; // data that arrives goes on
-        }
-        std::uint64_t room = std::min<std::uint64_t>(
-            p->ep->max_payload - (entries + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
-        if (nullptr != p->asked) { // no larger than what may go ahead
-            room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
-        }
-        const rma_cursor target_before = i->target_at;
-        const rma_cursor origin_before = i->origin_at;
-        runs_.clear();
-        const std::uint64_t at = i->target_at.done();
-        const auto bytes = static_cast<std::uint32_t>(
-            i->target_at.take(room - room % unit, entries, unit, &runs_));
-        for (rma_run &run : runs_) {
-            run.offset += static_cast<std::int64_t>(i->target);
-        }
-        const std::byte *data = operand_of(i, bytes);
-        const std::uint32_t data_bytes = !operand ? 0 : swaps ? 2 * unit : bytes;
-        wire::rma_head h{};
-        h.kind = fetches                     ? wire::rma_kind::fetch
-                 : what::put == i->kind ? wire::rma_kind::put
-                                        : wire::rma_kind::accumulate;
-        h.op = static_cast<std::uint8_t>(i->op);
-        h.type = static_cast<std::uint8_t>(i->type);
-        h.flags = operand ? 0 : wire::rma_no_operand;
-        h.id = i->id;
-        h.at = at;
-        h.more = i->target_at.left();
-        const step s = transmit(p, h, runs_, data, data_bytes);
-        if (step::done != s) {
-            i->target_at = target_before;
-            i->origin_at = origin_before;
-            return s;
-        }
-        p->unacked = true;
-        p->fetching += fetches ? bytes : 0;
-        if (fetches) {
-            wake_sooner_or_later(p, i);
-        } else if (0 == at && total >= large) {
-            wake_target(p);
-        }
-    }
-    take_head(p);
-    if (fetches && 0 != total) {
-        i->waiting = true;
-    } else {
-        end(i);
-    }
-    return step::done;
-}
-
-rma::step rma::send_get(rma_peer *p, rma_item *i) {
-    if (0 == i->target_at.left()) {
-        take_head(p);
-        end(i);
-        return step::done;
-    }
-    if (0 == i->id) {
-        i->id = gets_.add(i);
-        ++p->gets_begun;
-    }
-    while (0 != i->target_at.left()) {
-        const rma_cursor before = i->target_at;
-        runs_.clear();
-        wire::rma_head h{};
-        h.kind = wire::rma_kind::get;
-        h.id = i->id;
-        h.at = i->target_at.done();
-        i->target_at.take(~0ULL, runs_towards(p->ep), 1, &runs_);
-        for (rma_run &run : runs_) {
-            run.offset += static_cast<std::int64_t>(i->target);
-        }
-        h.more = i->target_at.done() - h.at;
-        const step s = transmit(p, h, runs_, nullptr, 0);
-        if (step::done != s) {
-            i->target_at = before;
-            return s;
-        }
-        p->getting += h.more;
-    }
-    wake_sooner_or_later(p, i);
-    take_head(p);
-    i->waiting = true;
-    return step::done;
-}
-
-rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags) {
-    wire::rma_head h{};
-    h.kind = kind;
-    h.flags = flags;
-    if ((wire::rma_kind::flush == kind || wire::rma_kind::unlock == kind) && !i->for_fence && !i->requested()) {
-        h.flags |= wire::rma_waited;
-    }
-    runs_.clear();
-    const step s = transmit(p, h, runs_, nullptr, 0);
-    if (step::done == s && wire::rma_kind::complete == kind) {
-        if (p->wants_wake) {
-            e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::complete, p->window->id, 0),
-                           static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
-        }
-    } else if (step::done == s) {
-        wake_sooner_or_later(p, i);
-    }
-    return s;
-}
-
-rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
-                        const std::byte *data, std::uint32_t bytes) {
-    head.name = e_.me_.name;
-    head.window = p->window->id;
-    head.runs = static_cast<std::uint32_t>(runs.size());
-    endpoint *ep = p->ep;
-    if (route::self == ep->way) {
-        // The message is carried out at once, data and runs from where they are.
-        const std::vector<rma_run> own(runs);
-        handle(p, head, own, data, bytes);
-        return step::done;
-    }
-    const std::size_t whole = sizeof(head) + runs.size() * sizeof(rma_run) + bytes;
-    const bool kept = head.kind <= wire::rma_kind::complete; // by a target that has not granted the lock
-    if (kept && !may_go_ahead(p, whole)) {
-        return step::blocked;
-    }
-    head.sequence = ep->rma_out + 1;
-    std::byte header[sizeof(head) + sizeof(rma_run)];
-    std::memcpy(header, &head, sizeof(head));
-    std::uint32_t header_bytes = sizeof(head);
-    if (1 == runs.size()) {
-        std::memcpy(header + sizeof(head), runs.data(), sizeof(rma_run));
-        header_bytes += sizeof(rma_run);
-    } else if (!runs.empty()) {
-        const std::size_t all = runs.size() * sizeof(rma_run);
-        joined_.resize(std::max<std::size_t>(joined_.size(), all + bytes));
-        std::memcpy(joined_.data(), runs.data(), all);
-        if (0 != bytes) {
-            std::memcpy(joined_.data() + all, data, bytes);
-        }
-        data = joined_.data();
-        bytes += static_cast<std::uint32_t>(all);
-    }
-    sending_ = true;
-    const engine::am_result result = e_.active_message(ep, {wire::rma, header, header_bytes, data, bytes});
-    sending_ = false;
-    switch (result) {
-    case engine::am_result::sent:
-        if (kept && nullptr != p->asked) {
-            p->ahead += static_cast<std::uint32_t>(whole);
-            e_.stats_.add(stat::rma_ahead);
-        }
-        ++ep->rma_out;
-        e_.bytes_moved_ += bytes;
-        return step::done;
-    case engine::am_result::full:
-        return step::full;
-    case engine::am_result::broken:
-        break;
-    }
-    return step::blocked;
-}
-
-void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
-                   std::uint64_t at, rma_epoch_kind notice) {
-    wire::rma_head h{};
-    h.name = e_.me_.name;
-    h.window = p->window->id;
-    h.kind = kind;
-    h.flags = flags;
-    h.id = id;
-    h.at = at;
-    if (route::self == p->ep->way) {
-        handle(p, h, {}, nullptr, 0);
-        return;
-    }
-    if (p->ep->lost) {
-        return;
-    }
-    h.sequence = ++p->ep->rma_out;
-    sending_ = true;
-    if (e_.in_network_ && route::network == p->ep->way) {
-        // Not from inside the transport: where many processes die at once a message may find a connection
-        // broken whose event stands behind the one at hand, and UCX's tcp does not survive that.
-        e_.queue_message(p->ep, {wire::rma, h}, nullptr, nullptr);
-    } else {
-        e_.send_or_queue(p->ep, {wire::rma, h});
-    }
-    sending_ = false;
-    if (rma_epoch_kind::none == notice) {
-        return;
-    }
-    const bool any = rma_epoch_kind::fence == notice;
-    e_.post_notice(p->ep, make_rma_key(notice, p->window->id, any ? 0 : e_.me_.name),
-                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, h.sequence);
 }
 
 } // namespace smartint
