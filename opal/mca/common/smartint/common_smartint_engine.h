@@ -212,8 +212,8 @@ public:
     void thread_ends();
     // After the gate is open again: something was matched meanwhile, pass once more.
     bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
-    // The time of what was left to the applications is over: under the gate; or they are in.
-    void take_what_is_left();
+    // What was postponed until the applications come has waited long enough: under the gate; or they are in.
+    void take_what_is_postponed();
     void note_late(bool late) { missed_.store(late, std::memory_order_relaxed); } // ordered by P1
     bool was_late() const { return missed_.load(std::memory_order_relaxed); }
     bool work_on_copies(); // not under the gate; true if it moved anything
@@ -370,12 +370,12 @@ private:
         fragments, // the sender's, through its ring: no direct copy is possible
         streamed,  // the same, as both sides wait
         pushed,    // a direct copy by the sender, which waits; this side helps where it comes to wait
-        left,      // to the application of either side, as both compute and no core is idle
+        postponed, // a copy by whichever application comes first, as both compute and no core is idle
         read,      // a direct copy by this side
     };
     void start_inside_node(recv_op *op, const wire::rendezvous &r);
     near_way choose_way(recv_op *op, const wire::rendezvous &r);
-    void ask_for_push(recv_op *op, bool left);
+    void ask_for_push(recv_op *op, bool postponed);
     void read_by_copy(recv_op *op);
     void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
@@ -436,14 +436,14 @@ private:
     // a node without an idle core (engine_crowded.cc)
     bool crowded();
     bool look_for_idle_cores();
-    bool may_leave(const send_op &op);
+    bool may_postpone(const send_op &op);
     void keep_notice(send_op *op);
-    void leave_job(copy_job *job);
-    void forget_left(copy_job *job);
-    void leave_for_now(std::uint64_t now);
+    void postpone_copy(copy_job *job);
+    void forget_postponed(copy_job *job);
+    void note_postponed(std::uint64_t now);
     void forget_known();
-    bool leave_to_calls();
-    bool anything_left() const { return !unnoticed_.empty() || 0 != left_jobs_ || 0 != left_queues_; }
+    bool postpone_to_calls();
+    bool anything_postponed() const { return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_; }
     void post_kept_notices();
     void post_notices_now();
 
@@ -516,9 +516,9 @@ private:
     std::vector<std::uint64_t> unnoticed_; // sends whose notice is kept until this rank waits
     std::uint64_t unnoticed_since_ = 0;    // ns: the first of them
     std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet
-    unsigned left_jobs_ = 0;               // copies left to whoever waits first
-    unsigned left_queues_ = 0;             // of one-sided operations, to the next call
-    std::uint64_t left_since_ = 0;         // ns: the oldest of what is left
+    unsigned postponed_copies_ = 0;        // to whoever waits first
+    unsigned postponed_queues_ = 0;        // of one-sided operations, to the next call
+    std::uint64_t postponed_since_ = 0;    // ns: the oldest of what is
     bool late_ = false;                    // the thread will come
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not

@@ -335,7 +335,7 @@ void engine::unlist(copy_job *job) {
             break;
         }
     }
-    forget_left(job);
+    forget_postponed(job);
     if (nullptr != job->receive && job->entry >= 0) {
         shared_copies_ &= ~(1ULL << job->entry);
         job->entry = -1;

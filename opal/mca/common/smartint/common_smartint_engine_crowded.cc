@@ -3,7 +3,7 @@
 //
 // A node whose cores all compute. A thread that copies a message between two of its ranks takes the
 // time from one's computation, and the wake comes on top; done by whoever comes to wait first, or by
-// both, the copy costs nothing that was of use. So while both compute a large message is left: the
+// both, the copy costs nothing that was of use. So while both compute a large message is postponed: the
 // sender keeps its notice, or the receiver, where it met the RTS in a call, shares the copy and wakes
 // nobody. After left_us a thread sees to it, however long they compute.
 //
@@ -58,13 +58,13 @@ bool engine::look_for_idle_cores() {
         }
         full = full && count <= segment_.slots();
     }
-    // What is left needs somebody who comes late.
+    // What is postponed needs somebody who comes late.
     cores_ = full && thread_->can_call_late() ? occupation::crowded : occupation::roomy;
     return true;
 }
 
 // A send whose RTS has just gone out from the application, which is not about to wait.
-bool engine::may_leave(const send_op &op) {
+bool engine::may_postpone(const send_op &op) {
     return route::shared == op.peer->way && op.peer->direct && nullptr != op.buffer && !op.blocking &&
            op.length > arming_floor(op.peer) && !by_thread_ && !application_waits() &&
            rendezvous_kind::automatic == rendezvous_ && crowded() &&
@@ -75,7 +75,7 @@ void engine::keep_notice(send_op *op) {
     stats_.add(stat::notices_kept);
     forget_known();
     const std::uint64_t now = now_ns();
-    leave_for_now(now);
+    note_postponed(now);
     if (unnoticed_.empty()) {
         unnoticed_since_ = now;
         unnoticed_seen_ = 0;
@@ -91,32 +91,32 @@ void engine::forget_known() {
     });
 }
 
-void engine::leave_job(copy_job *job) {
-    leave_for_now(now_ns());
-    job->left = true;
-    ++left_jobs_;
+void engine::postpone_copy(copy_job *job) {
+    note_postponed(now_ns());
+    job->postponed = true;
+    ++postponed_copies_;
 }
 
-void engine::forget_left(copy_job *job) {
-    left_jobs_ -= job->left ? 1 : 0;
-    job->left = false;
+void engine::forget_postponed(copy_job *job) {
+    postponed_copies_ -= job->postponed ? 1 : 0;
+    job->postponed = false;
 }
 
 // The next one-sided operation that waits inside the node. False: nobody would come when the calls are late.
-bool engine::leave_to_calls() {
+bool engine::postpone_to_calls() {
     if (0 == params_.left_us || !thread_ || !thread_->can_call_late()) {
         return false;
     }
-    leave_for_now(now_ns());
+    note_postponed(now_ns());
     return true;
 }
 
 // The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
 // not stopped when all is done, and so set once in left_us however many messages there are.
-void engine::leave_for_now(std::uint64_t now) {
+void engine::note_postponed(std::uint64_t now) {
     bool asleep = !late_;
-    if (!anything_left()) {
-        left_since_ = now;
+    if (!anything_postponed()) {
+        postponed_since_ = now;
         asleep = asleep || was_late(); // it came for what was done then
     }
     if (asleep && thread_) {
@@ -151,26 +151,26 @@ void engine::post_notices_now() {
 }
 
 // The thread's: do they still compute? It may have come for others, before the time of these is over.
-void engine::take_what_is_left() {
+void engine::take_what_is_postponed() {
     note_late(false);
     forget_known();
-    late_ = anything_left();
-    const std::uint64_t waited_us = (now_ns() - left_since_) / 1000;
+    late_ = anything_postponed();
+    const std::uint64_t waited_us = (now_ns() - postponed_since_) / 1000;
     if (late_ && waited_us < params_.left_us) {
         thread_->call_late(params_.left_us - static_cast<std::uint32_t>(waited_us));
         return;
     }
     late_ = false;
     post_notices_now();
-    for (copy_job *job = copies_; nullptr != job && 0 != left_jobs_; job = job->link) {
-        if (job->left) {
-            forget_left(job);
+    for (copy_job *job = copies_; nullptr != job && 0 != postponed_copies_; job = job->link) {
+        if (job->postponed) {
+            forget_postponed(job);
             job->waiter_only = false;
             ++own_copies_;
         }
     }
-    if (0 != left_queues_) {
-        rma_->take_what_is_left();
+    if (0 != postponed_queues_) {
+        rma_->take_what_is_postponed();
     }
 }
 

@@ -75,8 +75,8 @@ void engine::start_inside_node(recv_op *op, const wire::rendezvous &r) {
         answer(op, wire::mode::copy, true);
         break;
     case near_way::pushed:
-    case near_way::left:
-        ask_for_push(op, near_way::left == way);
+    case near_way::postponed:
+        ask_for_push(op, near_way::postponed == way);
         break;
     case near_way::read:
         read_by_copy(op);
@@ -111,15 +111,15 @@ engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
         // It only waits: let it write. Little is read by whoever is here: an answer and a finish take as long.
         return by_thread_ || op->received >= share_from ? near_way::pushed : near_way::read;
     }
-    // It computes, or is about to go back to it: it is left alone until it comes to wait.
-    const bool worth_leaving = !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) &&
+    // It computes, or is about to go back to it, and is left alone. So is this side's thread, for a time, where no core is idle.
+    const bool worth_postponing = !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) &&
                                ~0ULL != shared_copies_;
-    return worth_leaving && crowded() ? near_way::left : near_way::read;
+    return worth_postponing && crowded() ? near_way::postponed : near_way::read;
 }
 
-// The sender writes, and this side's application takes pieces when it waits. left: so does the sender's, and nobody
-// is woken.
-void engine::ask_for_push(recv_op *op, bool left) {
+// The sender writes, and this side's application takes pieces when it waits. postponed: so does the sender's, and
+// nobody is woken.
+void engine::ask_for_push(recv_op *op, bool postponed) {
     stats_.add(stat::pushes_requested);
     op->job.receive = op;
     begin_copy(op->job, op->peer, op->buffer, op->remote_address, op->received, false);
@@ -128,11 +128,11 @@ void engine::ask_for_push(recv_op *op, bool left) {
         op->job.receive = nullptr; // the sender's alone
     } else {
         list(&op->job);
-        if (left) {
-            leave_job(&op->job);
+        if (postponed) {
+            postpone_copy(&op->job);
         }
     }
-    answer(op, wire::mode::copy_into, !left);
+    answer(op, wire::mode::copy_into, !postponed);
 }
 
 void engine::read_by_copy(recv_op *op) {
@@ -268,13 +268,13 @@ void engine::write_by_copy(send_op *op, std::uint32_t shared) {
         join_copy(op->job, op->peer, shared);
     }
     // As at the receiver: met in a call that does not wait, by a rank that goes on to compute.
-    const bool leave = 0 != shared && !by_thread_ && !application_waits() &&
-                       rendezvous_kind::automatic == rendezvous_ && op->wanted > arming_floor(op->peer) &&
-                       crowded();
-    op->job.waiter_only |= leave;
+    const bool postponed = 0 != shared && !by_thread_ && !application_waits() &&
+                           rendezvous_kind::automatic == rendezvous_ && op->wanted > arming_floor(op->peer) &&
+                           crowded();
+    op->job.waiter_only |= postponed;
     list(&op->job);
-    if (leave) {
-        leave_job(&op->job);
+    if (postponed) {
+        postpone_copy(&op->job);
     }
 }
 

@@ -190,7 +190,7 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
         complete(op);
     } else if (wire::rts == type) {
         op->state = op_state::rts_sent;
-        if (may_leave(*op)) {
+        if (may_postpone(*op)) {
             keep_notice(op);
         } else if (!op->noticed) {
             post_rts_notice(op);

@@ -358,7 +358,7 @@ void rma::arm(rma_peer *p, rma_epoch_kind kind) {
     if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
         wake_target(p);
     }
-    if (not_armed == p->armed && route::self != p->ep->way && may_arm(p) && !leave_to_calls(p)) {
+    if (not_armed == p->armed && route::self != p->ep->way && may_arm(p) && !postpone_to_calls(p)) {
         e_.arm_request(exact_pattern(make_rma_key(kind, p->window->id, p->ep->name)), &p->armed);
     }
 }

@@ -153,7 +153,7 @@ struct rma_peer {
     rma_item *tail = nullptr;
     std::uint64_t queued = 0; // bytes of operations that the queue has held since it was empty
     bool requested = false;   // a request depends on it
-    bool left = false;        // to the next call; counted by the engine
+    bool postponed = false;   // to the next call; counted by the engine
     bool overdue = false;     // no call came for long
     std::uint32_t posts = 0;  // of the target, not used by an epoch yet
     bool granted = false;     // the lock asked for by the item at the head
@@ -268,7 +268,7 @@ struct rma_window {
     std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits
     int armed = not_armed; // for a fence's barrier
     bool unasked = false;  // as a peer's
-    bool left = false;     // the barrier's next round, to the calls of this process, for a time
+    bool postponed = false; // the barrier's next round, to the calls of this process, for a time
 
     std::deque<rma_exposure> exposures;
     int armed_complete = not_armed; // for the end of a nonblocking one
@@ -351,7 +351,7 @@ public:
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
-    void take_what_is_left(); // the interrupt thread's, after a pass
+    void take_what_is_postponed(); // the interrupt thread's, after a pass
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                      // application thread: hooks().rma_done
     bool unasked() const { return !unasked_peers_.empty() || !unasked_windows_.empty(); }
@@ -401,7 +401,7 @@ private:
     step run_complete(rma_peer *p, rma_item *i);
     step run_local(rma_peer *p, rma_item *i);
     step over(rma_peer *p, rma_item *i);
-    bool leave_to_calls(rma_peer *p);
+    bool postpone_to_calls(rma_peer *p);
     void forget_queue(rma_peer *p);
     bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
@@ -476,7 +476,7 @@ private:
     // rma_epoch.cc
     static bool follows_messages(const rma_peer *p, const rma_item *i);
     void arm_fence(rma_window *w);
-    void leave_fence(rma_window *w);
+    void postpone_fence(rma_window *w);
     void forget_fence(rma_window *w);
     static bool moves(const rma_window *w);
     void drive_epochs(rma_window *w);

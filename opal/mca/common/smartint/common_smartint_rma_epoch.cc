@@ -47,23 +47,24 @@ void rma::arm_fence(rma_window *w) {
     }
 }
 
-// Inside a node a small fence takes less than a wake, and puts are the origin's own work: the barrier is left to the calls.
+// Inside a node a small fence takes less than a wake, and puts are the origin's own work: the barrier is postponed to
+// the calls.
 // But others' operations may wait for what this process sends on, and it may compute for long: then the thread comes.
-void rma::leave_fence(rma_window *w) {
-    if (w->left || not_armed != w->armed || !may_arm(w)) {
+void rma::postpone_fence(rma_window *w) {
+    if (w->postponed || not_armed != w->armed || !may_arm(w)) {
         return;
     }
-    if (e_.leave_to_calls()) {
-        w->left = true;
-        ++e_.left_queues_;
+    if (e_.postpone_to_calls()) {
+        w->postponed = true;
+        ++e_.postponed_queues_;
     } else {
         arm_fence(w);
     }
 }
 
 void rma::forget_fence(rma_window *w) {
-    e_.left_queues_ -= w->left ? 1 : 0;
-    w->left = false;
+    e_.postponed_queues_ -= w->postponed ? 1 : 0;
+    w->postponed = false;
 }
 
 // The network has memory of this process still, which is the program's again when a fence ends, with an error too.
@@ -89,7 +90,7 @@ bool rma::end_fences(rma_window *w) {
             if ((sends_on && w->far) || (nullptr != f.sync && nullptr != f.sync->user)) {
                 arm_fence(w);
             } else if (sends_on && nullptr == f.sync) { // its call has returned
-                leave_fence(w);
+                postpone_fence(w);
             }
         };
         const bool exposed = !w->exposures.empty() && w->exposures.front().after_fence < f.number;

@@ -137,43 +137,43 @@ void rma::go_on(rma_peer *p) {
 }
 
 // Inside a node the thread, woken when the peer lets the queue go on, would copy: the wake takes longer than that where
-// there is little, and where no core is idle the copy takes the same time from the computation. So it is left to the
+// there is little, and where no core is idle the copy takes the same time from the computation. So it is postponed to the
 // calls, as large messages are, and the thread comes when they are late. But a request may be waited for much later,
-// here and at the target. False: it is not left.
-bool rma::leave_to_calls(rma_peer *p) {
+// here and at the target. False: it is not postponed.
+bool rma::postpone_to_calls(rma_peer *p) {
     if (route::shared != p->ep->way || p->requested || p->overdue || (p->queued > e_.params_.arm_from && !e_.crowded())) {
         return false;
     }
-    if (!p->left) {
-        if (!e_.leave_to_calls()) {
+    if (!p->postponed) {
+        if (!e_.postpone_to_calls()) {
             return false;
         }
-        p->left = true;
-        ++e_.left_queues_;
+        p->postponed = true;
+        ++e_.postponed_queues_;
     }
     return true;
 }
 
 void rma::forget_queue(rma_peer *p) {
-    e_.left_queues_ -= p->left ? 1 : 0;
+    e_.postponed_queues_ -= p->postponed ? 1 : 0;
     p->queued = 0;
-    p->requested = p->overdue = p->left = false;
+    p->requested = p->overdue = p->postponed = false;
 }
 
 // The calls are late. The thread has just made a pass: what may go has gone. As much as in one of its passes; the rest
 // is for the next ones.
-void rma::take_what_is_left() {
+void rma::take_what_is_postponed() {
     by_thread_ = true;
     budget_ = e_.params_.copy_bytes;
     for (const auto &[id, w] : windows_) {
-        if (w->left) {
+        if (w->postponed) {
             forget_fence(w.get());
             arm_fence(w.get());
         }
         for (const auto &p : w->peers) {
-            if (p && p->left) {
-                p->left = false;
-                --e_.left_queues_;
+            if (p && p->postponed) {
+                p->postponed = false;
+                --e_.postponed_queues_;
                 p->overdue = true;
                 go_on(p.get());
                 if (nullptr != p->head && more_) {
@@ -192,7 +192,7 @@ bool rma::allowed(rma_peer *p, const rma_item *i) {
     if (w->fences_done >= i->after_fence) {
         return true;
     }
-    if (may_arm(p) && !leave_to_calls(p)) {
+    if (may_arm(p) && !postpone_to_calls(p)) {
         arm_fence(w);
     }
     return false;

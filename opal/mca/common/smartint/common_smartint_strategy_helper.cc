@@ -107,7 +107,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         called = true;
         if (late) {
             late = false;
-            e.take_what_is_left();
+            e.take_what_is_postponed();
         }
         view = e.look();
         const bool flows = view.network || view.expects || view.awaited;
