@@ -8,15 +8,24 @@
 namespace smartint {
 namespace {
 
-TEST(strategies, each_kind_has_its_name) {
-    EXPECT_STREQ("none", make_strategy(strategy_kind::none)->name());
-    EXPECT_STREQ("poll", make_strategy(strategy_kind::poll)->name());
-    EXPECT_STREQ("helper", make_strategy(strategy_kind::helper)->name());
-    EXPECT_STREQ("interrupt", make_strategy(strategy_kind::interrupt)->name());
-    for (const char *name : {"none", "poll", "interrupt", "helper"}) {
-        strategy_kind k{};
-        ASSERT_TRUE(parse_strategy(name, &k));
-        EXPECT_STREQ(name, make_strategy(k)->name());
+TEST(strategies, each_name_is_that_of_another_kind) {
+    const struct {
+        const char *name;
+        bool thread, claims, arms, listens;
+    } known[] = {
+        {"none", false, false, false, false},
+        {"poll", true, true, false, false},
+        {"helper", true, false, true, false},
+        {"interrupt", true, false, true, true},
+    };
+    for (const auto &k : known) {
+        strategy_kind kind{};
+        ASSERT_TRUE(parse_strategy(k.name, &kind));
+        const auto s = make_strategy(kind);
+        EXPECT_EQ(k.thread, s->needs_thread()) << k.name;
+        EXPECT_EQ(k.claims, s->claims_often()) << k.name;
+        EXPECT_EQ(k.arms, s->arm()) << k.name;
+        EXPECT_EQ(k.listens, s->listens()) << k.name;
     }
 }
 

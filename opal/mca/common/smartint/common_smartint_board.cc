@@ -242,11 +242,6 @@ bool board_owner::any_matched() const {
     return false;
 }
 
-std::uint32_t board_owner::match_seq(int index) const {
-    return static_cast<std::uint32_t>(
-        slot_->requests[index].match_seq.load(std::memory_order_relaxed));
-}
-
 void board_owner::publish_seen(std::uint32_t source, std::uint32_t seq) {
     const unsigned i = seen_index(source);
     const std::uint64_t before = seen_[i];

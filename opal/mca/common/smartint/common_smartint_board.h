@@ -72,7 +72,6 @@ public:
     // Back to armed after a match that led to nothing. True: another notice matched at once.
     bool rearm_matched();
     bool is_matched(int index) const;
-    std::uint32_t match_seq(int index) const;
     bool any_matched() const;
     // Requests whose notice is handled are armed again: another receive got the message, or it was
     // faster than its notice. After publish_seen, and at every look; true as for rearm_matched.

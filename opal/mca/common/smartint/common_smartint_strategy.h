@@ -17,7 +17,6 @@ class engine;
 class strategy {
 public:
     virtual ~strategy() = default;
-    virtual const char *name() const = 0;
     virtual bool needs_thread() const = 0;
     // The engine's gate must use a fence in enter: the thread claims too often for membarrier.
     virtual bool claims_often() const { return false; }

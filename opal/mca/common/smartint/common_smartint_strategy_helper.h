@@ -44,7 +44,6 @@ private:
 
 class helper_strategy : public strategy {
 public:
-    const char *name() const override { return "helper"; }
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
     bool leave(bool matched, bool work, bool parked) const override {

@@ -14,7 +14,6 @@ namespace {
 
 class interrupt final : public helper_strategy {
 public:
-    const char *name() const override { return "interrupt"; }
     bool listens() const override { return true; }
 };
 

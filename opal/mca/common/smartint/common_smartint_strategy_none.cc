@@ -9,7 +9,6 @@ namespace {
 
 class none final : public strategy {
 public:
-    const char *name() const override { return "none"; }
     bool needs_thread() const override { return false; }
     bool arm() const override { return false; }
     bool leave(bool, bool, bool) const override { return false; }

@@ -12,7 +12,6 @@ namespace {
 
 class poll final : public strategy {
 public:
-    const char *name() const override { return "poll"; }
     bool needs_thread() const override { return true; }
     bool claims_often() const override { return true; }
     bool arm() const override { return false; }
