@@ -48,12 +48,12 @@ public:
         return e.matcher_.unexpected_count();
     }
     // The pieces of a copy the way the interrupt thread takes them.
-    using view = engine::copy_view;
+    using view = copy_view;
     static view view_of(engine &e, copy_job *job) { return e.view_of(job); }
     static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
     // Make completions done, without pass: what is in the list.
     static bool nothing_done(const engine &e) {
-        return nullptr == e.done_receives_ && nullptr == e.done_sends_;
+        return e.done_receives_.empty() && e.done_sends_.empty();
     }
 };
 

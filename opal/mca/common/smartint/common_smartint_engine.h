@@ -24,6 +24,7 @@
 
 #include "common_smartint_board.h"
 #include "common_smartint_bursts.h"
+#include "common_smartint_copy.h"
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
 #include "common_smartint_helper_bells.h"
@@ -31,6 +32,7 @@
 #include "common_smartint_match.h"
 #include "common_smartint_network.h"
 #include "common_smartint_nodes.h"
+#include "common_smartint_ops.h"
 #include "common_smartint_params.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_rma.h"
@@ -170,7 +172,7 @@ public:
     // progress() moves them).
     unsigned pass(bool by_thread, bool copies = true);
     void finish_operations() { // application thread: deliver completions
-        if (nullptr != done_receives_ || nullptr != done_sends_ || rma_ || !sent_calls_.empty()) {
+        if (!done_receives_.empty() || !done_sends_.empty() || rma_ || !sent_calls_.empty()) {
             deliver_completions();
         }
     }
@@ -179,16 +181,14 @@ public:
     // for may run a callback, of a collective for one, and the caller may hold a lock that this takes, or be in a callback
     // itself, which coll/adapt does not bear in all of them: it is for progress().
     void finish_operation(recv_op *op) {
-        if (op == done_receives_ && nullptr == op->done_link) {
-            done_receives_ = nullptr;
-            done_receives_tail_ = &done_receives_;
+        if (done_receives_.is_all(op)) {
+            done_receives_.take();
             hooks_.receive_done(op);
         }
     }
     void finish_operation(send_op *op) {
-        if (op == done_sends_ && nullptr == op->done_link) {
-            done_sends_ = nullptr;
-            done_sends_tail_ = &done_sends_;
+        if (done_sends_.is_all(op)) {
+            done_sends_.take();
             hooks_.send_done(op);
         }
     }
@@ -392,28 +392,10 @@ private:
     void join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
     unsigned do_copies();
     unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
-    // What a thread needs to take pieces of a job, captured under the gate.
-    struct copy_view {
-        copy_job *job = nullptr;
-        std::atomic<std::uint64_t> *next = nullptr;
-        std::atomic<std::uint64_t> *done = nullptr;
-        std::uint64_t generation = 0;
-        std::uint64_t remote = 0;
-        std::byte *local = nullptr;
-        std::uint64_t length = 0;
-        std::uint32_t pid = 0;
-        std::uint32_t step = 0;
-        bool write = false;
-        layout::slot *sender = nullptr; // to look whether it has come to wait, or nullptr
-    };
     copy_view view_of(copy_job *job) const;
     copy_view large_view_of(copy_job *job) const;
-    struct piece {
-        std::uint64_t at = 0;
-        std::uint64_t bytes = 0; // 0: none left
-    };
-    static piece take_piece(const copy_view &v);
-    void move_piece(const copy_view &v, const piece &p); // the last one to do so lists the job as finished
+    static copy_piece take_piece(const copy_view &v);
+    void move_piece(const copy_view &v, const copy_piece &p); // the last one to do so lists the job as finished
     bool copy_step(const copy_view &v, bool by_thread);  // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
     void list(copy_job *job);
@@ -585,8 +567,8 @@ private:
     copy_view thread_copy_;
 
     std::unique_ptr<rma> rma_; // nullptr: no window yet
-    recv_op *done_receives_ = nullptr, **done_receives_tail_ = &done_receives_;
-    send_op *done_sends_ = nullptr, **done_sends_tail_ = &done_sends_;
+    done_list<recv_op> done_receives_;
+    done_list<send_op> done_sends_;
     std::deque<deferred> deferred_;
     struct sent_call {
         void (*call)(void *arg, bool ok);

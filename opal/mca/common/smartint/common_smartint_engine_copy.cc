@@ -21,7 +21,7 @@ constexpr std::uint32_t smallest_step = 32768;
 
 } // namespace
 
-engine::copy_view engine::view_of(copy_job *job) const {
+copy_view engine::view_of(copy_job *job) const {
     // Where two sides share, pieces small enough for both to get some.
     const auto step =
         job->entry < 0 ? params_.copy_bytes
@@ -188,9 +188,9 @@ int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes
     return 0;
 }
 
-engine::piece engine::take_piece(const copy_view &v) {
+copy_piece engine::take_piece(const copy_view &v) {
     std::uint64_t next = v.next->load(std::memory_order_acquire); // pairs with J1
-    piece p;
+    copy_piece p;
     do {
         p.at = next & copy_job::offset_mask;
         if (next >> copy_job::generation_shift != v.generation || p.at >= v.length) {
@@ -203,7 +203,7 @@ engine::piece engine::take_piece(const copy_view &v) {
 }
 
 // As long as the piece is not done the job is not over, and its memory the engine's.
-void engine::move_piece(const copy_view &v, const piece &p) {
+void engine::move_piece(const copy_view &v, const copy_piece &p) {
     if (int error = move_bytes(v, p.at, p.bytes); 0 != error) {
         v.job->error.store(error, std::memory_order_relaxed);
         v.done->fetch_or(copy_job::failed_bit, std::memory_order_relaxed); // ordered by J2
@@ -220,7 +220,7 @@ void engine::move_piece(const copy_view &v, const piece &p) {
 }
 
 bool engine::copy_step(const copy_view &v, bool by_thread) {
-    const piece p = take_piece(v);
+    const copy_piece p = take_piece(v);
     if (0 == p.bytes) {
         return false;
     }
@@ -232,7 +232,7 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
 }
 
 // For the application: where it reads alone nobody is kept waiting by a larger piece, as by the thread's.
-engine::copy_view engine::large_view_of(copy_job *job) const {
+copy_view engine::large_view_of(copy_job *job) const {
     copy_view v = view_of(job);
     if (job->entry < 0) {
         v.step = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(job->length / 4, v.step, 1U << 30));
@@ -277,7 +277,7 @@ unsigned engine::copy_a_piece() {
             hand_over(*job);
         }
         const copy_view v = large_view_of(job);
-        const piece p = take_piece(v);
+        const copy_piece p = take_piece(v);
         if (0 == p.bytes) {
             continue; // the rest is in others' hands
         }

@@ -226,21 +226,11 @@ void engine::deliver_completions() {
         }
         before = std::exchange(delivers_, std::this_thread::get_id());
     }
-    while (nullptr != done_receives_) {
-        recv_op *op = done_receives_;
-        done_receives_ = op->done_link;
-        if (nullptr == done_receives_) {
-            done_receives_tail_ = &done_receives_;
-        }
-        hooks_.receive_done(op);
+    while (!done_receives_.empty()) {
+        hooks_.receive_done(done_receives_.take());
     }
-    while (nullptr != done_sends_) {
-        send_op *op = done_sends_;
-        done_sends_ = op->done_link;
-        if (nullptr == done_sends_) {
-            done_sends_tail_ = &done_sends_;
-        }
-        hooks_.send_done(op);
+    while (!done_sends_.empty()) {
+        hooks_.send_done(done_sends_.take());
     }
     if (rma_) {
         rma_->finish();

@@ -355,9 +355,7 @@ void engine::complete(recv_op *op) {
         caller_done_ = true;
         return;
     }
-    op->done_link = nullptr;
-    *done_receives_tail_ = op;
-    done_receives_tail_ = &op->done_link;
+    done_receives_.append(op);
 }
 
 } // namespace smartint

@@ -363,9 +363,7 @@ void engine::complete(send_op *op) {
     if (blocking) {
         return;
     }
-    op->done_link = nullptr;
-    *done_sends_tail_ = op;
-    done_sends_tail_ = &op->done_link;
+    done_sends_.append(op);
 }
 
 } // namespace smartint

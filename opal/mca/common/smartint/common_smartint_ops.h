@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common_smartint_copy.h"
 #include "common_smartint_network.h"
 #include "common_smartint_wire.h"
 
@@ -26,41 +27,6 @@ inline constexpr int armed_by_catch_all = -2; // the table was full
 
 inline constexpr std::int32_t any_source = -1;
 inline constexpr std::int32_t any_tag = INT32_MIN;
-
-// A large copy between two processes, cut in pieces that any thread of this process, or of
-// the other one where both sides have time, may take. next: generation << 40 | bytes handed
-// out, so that a thread which looks at a job that was finished and used again cannot take a
-// piece of the new one. done: bytes moved, bit 63 set when one failed. Who brings done to
-// length finishes the job; nobody else touches it after its last piece.
-struct copy_job {
-    static constexpr unsigned generation_shift = 40; // a job moves less than 1 TiB
-    static constexpr std::uint64_t offset_mask = (1ULL << generation_shift) - 1;
-    static constexpr std::uint64_t generation_mask = 0xffffff;
-    static constexpr std::uint64_t failed_bit = 1ULL << 63;
-
-    std::uint64_t remote = 0;
-    std::byte *local = nullptr;
-    std::uint64_t length = 0;
-    std::uint32_t pid = 0;
-    std::uint32_t generation = 0;
-    bool write = false;
-    // Not for the interrupt thread: the other side idles and moves it, or the operation is a
-    // blocking one, whose memory ends with the call. The application moves it when it waits.
-    bool waiter_only = false;
-    bool postponed = false;    // until either application comes, or for a time
-    int entry = -1;            // of the receiver's shared copies, -1: the words below
-    std::atomic<std::uint64_t> own_next{0};
-    std::atomic<std::uint64_t> own_done{0};
-    std::atomic<std::uint64_t> *next = &own_next;
-    std::atomic<std::uint64_t> *done = &own_done;
-    std::atomic<int> error{0};
-    std::atomic<bool> by_thread{false}; // the interrupt thread moved part of it
-    bool listed = false;
-    recv_op *receive = nullptr; // exactly one of the two
-    send_op *send = nullptr;
-    copy_job *link = nullptr;          // engine's list of open jobs
-    copy_job *finished_link = nullptr; // lock-free list of finished ones
-};
 
 enum class op_state : std::uint8_t {
     idle,
@@ -107,6 +73,34 @@ struct list_hook {
         next->prev = prev;
         prev = next = nullptr;
     }
+};
+
+// Operations that are done, in that order, linked through themselves: until the components are told. O: recv_op or send_op.
+template <class O> class done_list {
+public:
+    done_list() = default;
+    done_list(const done_list &) = delete;
+    done_list &operator=(const done_list &) = delete;
+
+    bool empty() const { return nullptr == head_; }
+    bool is_all(const O *op) const { return op == head_ && nullptr == op->done_link; }
+    void append(O *op) {
+        op->done_link = nullptr;
+        *tail_ = op;
+        tail_ = &op->done_link;
+    }
+    O *take() { // not of an empty one
+        O *op = head_;
+        head_ = op->done_link;
+        if (nullptr == head_) {
+            tail_ = &head_;
+        }
+        return op;
+    }
+
+private:
+    O *head_ = nullptr;
+    O **tail_ = &head_;
 };
 
 struct recv_op {
