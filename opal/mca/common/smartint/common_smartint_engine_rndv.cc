@@ -111,9 +111,10 @@ engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
         // It only waits: let it write. Little is read by whoever is here: an answer and a finish take as long.
         return by_thread_ || op->received >= share_from ? near_way::pushed : near_way::read;
     }
-    // It computes, or is about to go back to it, and is left alone. So is this side's thread, for a time, where no core is idle.
+    // It computes, or is about to go back to it, and is left alone. So is this side's thread, for a time, where no core
+    // is idle.
     const bool worth_postponing = !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) &&
-                               ~0ULL != shared_copies_;
+                                   ~0ULL != shared_copies_;
     return worth_postponing && crowded() ? near_way::postponed : near_way::read;
 }
 
