@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Makes configure from a clone: brings the source lists in the Makefile.am files up to date, then
 # runs autoreconf. One at a time: a second one started meanwhile waits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # SMARTINT_CHECK_CXX20
 # Finds the option that makes the C++ compiler take the C++20 that the sources use.

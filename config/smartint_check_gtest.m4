@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # SMARTINT_CHECK_GTEST
 # GoogleTest, for tests/unit and tests/race; without it `make check` runs the load tests only.

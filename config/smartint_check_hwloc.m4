@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # SMARTINT_CHECK_HWLOC
 # hwloc 2: the helper finds its place by it, and Open MPI's headers may ask for its own. Sets HWLOC_CFLAGS, HWLOC_LIBS.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # _SMARTINT_TRY_MPICC
 # Takes $smartint_try as OMPI_MPICC if it is there: the first that is Open MPI's, for a system that has several MPIs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # SMARTINT_CHECK_UCT
 # UCX's lower layer, 1.13 and later. --with-ucx=PREFIX names one outside the system's directories.

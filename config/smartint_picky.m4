@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # _SMARTINT_TRY_FLAG(VARIABLE, FLAG)
 # Adds FLAG to VARIABLE where the C++ compiler takes it without a word.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # SMARTINT_SANITIZERS
 # --enable-asan, --enable-ubsan, --enable-tsan. asan and ubsan go together, tsan goes alone.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Brings the source lists in the Makefile.am files up to date: between the lines "# sources: begin"
 # and "# sources: end" each names the files that are in its directory. autogen.sh runs it; with

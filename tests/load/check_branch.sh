@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Components that find themselves in an Open MPI of another branch stay out: a job that does not
 # name them runs, one that does ends with an error, each with one message that has both versions.

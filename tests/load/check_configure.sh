@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # What configure refuses, it refuses with one sentence that names the remedy, and it leaves no
 # Makefile behind. What the tests have in common (compilers, tools) is not found out each time but

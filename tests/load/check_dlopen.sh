@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Opens every component that was built, from plain C.
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Each header compiles alone: it includes what it uses. Those of the engine (but for its glue to Open MPI,
 # *_mca*.h) and of the helper compile without Open MPI's directories.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Dependencies point one way: engine <- btl <- pml and osc, and the helper knows the engine only.
 #   - the engine (but for its *_mca files) and the helper include no header of Open MPI or MPI

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # docs/parameters.md says what common_smartint_params.def and common_smartint_stats.def say: every
 # parameter with its default, range and level, every counter; and nothing that does not exist.

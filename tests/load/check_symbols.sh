@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Open MPI opens components RTLD_GLOBAL, so every name they export is seen by all others: a component
 # exports its component structure and nothing else, the engine's library only what is named smartint.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # What names smartint's version by hand names the one in the file VERSION: the manual page, README and the kernel
 # module, which is built without configure.

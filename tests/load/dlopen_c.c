@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SPDX-FileCopyrightText: 2026 the smartint authors
+// SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // dlopen_c FILE...: opens each component as Open MPI does (libmpi first, RTLD_GLOBAL), from plain C, and
 // checks what Open MPI will look at: the component's symbol, its versions and its names. Prints a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SPDX-FileCopyrightText: 2026 the smartint authors
+// SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Description: a client of FFTW's MPI transforms. It transforms forth and back in one, two and three
 // dimensions, complex and real, in natural and transposed order, and transposes matrices; checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SPDX-FileCopyrightText: 2026 the smartint authors
+// SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Description: a client of hypre: the Laplacian of a cube of N^3 points, solved by conjugate gradients
 // with BoomerAMG in front. The solver is run with a limit of one step, two, three ... and the residual

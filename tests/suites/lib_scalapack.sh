@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 # shellcheck shell=bash disable=SC2034
 # Sourced after lib_suites.sh by the scripts that run ScaLAPACK's testers.
 #

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 # shellcheck shell=bash disable=SC2034
 # Sourced by tests/suites/test_*.sh: programs that others wrote, or that use libraries others wrote, as
 # clients. What they say must be what they say over Open MPI's own pml, whatever way the messages go.

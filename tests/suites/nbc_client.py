@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # A client of mpi4py, which initializes MPI with MPI_THREAD_MULTIPLE: nonblocking collectives of every
 # kind while Python computes between posting and waiting. Data is checked element by element; a

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Programs that use FFTW, hypre and mpi4py on one node, in every way of running smartint. Transforms and
 # residuals must be the same to the last bit as over Open MPI's own pml with as many ranks.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # The clients on emulated nodes, over tcp: two nodes with two ranks, and in the long run three and four. What
 # they print must be, to the last bit, what as many ranks print on one node over Open MPI's own pml.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # mpi4py's own test suite, from the source package of the python3-mpi4py that is installed. For every
 # rank the numbers of tests run, skipped and failed, and the names of those that failed, must be what

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # ScaLAPACK's own testers, those of its BLACS and PBLAS too, as Debian ships them, on four ranks. Each must
 # pass as many checks as scalapack.list says, which is what it passes over Open MPI's own pml, and fail

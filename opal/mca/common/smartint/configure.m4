@@ -1,7 +1,7 @@
 # -*- shell-script -*-
 #
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # MCA_opal_common_smartint_CONFIG([action-if-can-compile], [action-if-can't-compile])
 # common/smartint: the engine's shared library, which the other components need.
