@@ -1,7 +1,7 @@
 # -*- shell-script -*-
 #
 # SPDX-License-Identifier: BSD-3-Clause
-# SPDX-FileCopyrightText: 2026 the smartint authors
+# SPDX-FileCopyrightText: 2026 The smartint authors
 
 # MCA_ompi_osc_smartint_CONFIG([action-if-can-compile], [action-if-can't-compile])
 # osc/smartint: one-sided communication; it stands on common/smartint.
