@@ -84,13 +84,15 @@ static void shared_ones_without_a_gap(long *memory)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (1 == my_rank) {
         const long value = 1;
+        MPI_Request told[2]; // received when the lock has been had
         usleep(HOLDS_MS * 1000);
         for (int to = 2; to < 4; ++to) {
-            MPI(MPI_Send(&asked, 1, MPI_INT, to, ASKS, MPI_COMM_WORLD));
+            MPI(MPI_Isend(&asked, 1, MPI_INT, to, ASKS, MPI_COMM_WORLD, &told[to - 2]));
         }
         MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
         MPI(MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
         MPI(MPI_Win_unlock(0, win));
+        MPI(MPI_Waitall(2, told, MPI_STATUSES_IGNORE));
     } else if (2 == my_rank || 3 == my_rank) {
         usleep(3 == my_rank ? HOLDS_MS * 500 : 0);
         for (int times = 0; 0 == seen && times < MOST_TIMES; times += asked) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// One-sided operations inside a node that wait for their target, while the origin computes: left to its next call, if
+// One-sided operations inside a node that wait for their target, while the origin computes: postponed to its next call, if
 // that comes soon.
 #include <array>
 #include <chrono>
@@ -21,7 +21,7 @@ constexpr std::uint32_t window_id = 7;
 constexpr std::size_t exposed = 1 << 20;
 
 // Zero puts into one's window as soon as one has posted it; both threads sleep, and both processes compute.
-class left_queues : public computing {
+class postponed_queues : public computing {
 protected:
     struct node {
         explicit node(const params &p) : n(p) {
@@ -93,7 +93,7 @@ protected:
         rma_window *one = nullptr;
     };
 
-    static params left_for(std::uint32_t us, const char *idle_cores) {
+    static params postponed_for(std::uint32_t us, const char *idle_cores) {
         params p = test_params("helper");
         p.idle_cores = idle_cores;
         p.left_us = us;
@@ -101,8 +101,8 @@ protected:
     }
 };
 
-TEST_F(left_queues, little_data_goes_with_the_next_call_and_wakes_nobody) {
-    node x(left_for(forever_us, "yes"));
+TEST_F(postponed_queues, little_data_goes_with_the_next_call_and_wakes_nobody) {
+    node x(postponed_for(forever_us, "yes"));
     x.start_and_put(64);
     x.post();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -114,9 +114,9 @@ TEST_F(left_queues, little_data_goes_with_the_next_call_and_wakes_nobody) {
     x.end();
 }
 
-TEST_F(left_queues, much_data_too_where_no_core_is_idle) {
+TEST_F(postponed_queues, much_data_too_where_no_core_is_idle) {
     for (const bool idle : {false, true}) {
-        params p = left_for(forever_us, idle ? "yes" : "no");
+        params p = postponed_for(forever_us, idle ? "yes" : "no");
         p.arm_from = exposed / 2;
         node x(p);
         x.start_and_put(exposed);
@@ -133,8 +133,8 @@ TEST_F(left_queues, much_data_too_where_no_core_is_idle) {
     }
 }
 
-TEST_F(left_queues, when_no_call_comes_the_thread_puts) {
-    node x(left_for(20000, "no"));
+TEST_F(postponed_queues, when_no_call_comes_the_thread_puts) {
+    node x(postponed_for(20000, "no"));
     x.start_and_put(64);
     x.post();
     wait_until("the thread puts", [&] { return x.there(64); });
@@ -142,8 +142,8 @@ TEST_F(left_queues, when_no_call_comes_the_thread_puts) {
     x.end();
 }
 
-TEST_F(left_queues, who_is_late_to_post_finds_the_thread_listening) {
-    node x(left_for(5000, "no"));
+TEST_F(postponed_queues, who_is_late_to_post_finds_the_thread_listening) {
+    node x(postponed_for(5000, "no"));
     x.start_and_put(64);
     wait_until("the thread has come", [&] { return 1 == count(x.n.a, stat::wakes_timer); });
     settle(x.n);
@@ -153,8 +153,8 @@ TEST_F(left_queues, who_is_late_to_post_finds_the_thread_listening) {
     x.end();
 }
 
-TEST_F(left_queues, what_a_request_waits_for_is_not_left) {
-    node x(left_for(forever_us, "no"));
+TEST_F(postponed_queues, what_a_request_waits_for_is_not_postponed) {
+    node x(postponed_for(forever_us, "no"));
     unsigned told = 0;
     rma_sync request;
     request.user = &told;
@@ -175,8 +175,8 @@ TEST_F(left_queues, what_a_request_waits_for_is_not_left) {
     EXPECT_EQ(1U, told);
 }
 
-TEST_F(left_queues, nothing_is_left_where_it_was_not_asked_for) {
-    node x(left_for(0, "no"));
+TEST_F(postponed_queues, nothing_is_postponed_where_it_was_not_asked_for) {
+    node x(postponed_for(0, "no"));
     x.start_and_put(64);
     x.post();
     wait_until("the thread puts", [&] { return x.there(64) && 0 != count(x.n.a, stat::rma_by_thread); });
@@ -184,11 +184,11 @@ TEST_F(left_queues, nothing_is_left_where_it_was_not_asked_for) {
 }
 
 // With the target: copied by both where it waits for nothing but this, else by the origin alone.
-TEST_F(left_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is_busy_or_there_is_little) {
+TEST_F(postponed_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is_busy_or_there_is_little) {
     enum class at { waits, computes, busy };
     for (const at where : {at::waits, at::computes, at::busy}) {
         for (const std::size_t bytes : {std::size_t{512}, std::size_t{8192}, exposed}) {
-            node x(left_for(forever_us, "yes"));
+            node x(postponed_for(forever_us, "yes"));
             std::deque<test_send> s(6);
             std::deque<test_recv> r(6);
             x.post();

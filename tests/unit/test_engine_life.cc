@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+// An engine's start and end, and the board it makes or finds.
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "harness_exchange.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+
+TEST(engine_life, it_can_be_stopped_twice_and_started_again) {
+    scratch_directory d;
+    params p = with("auto", "helper");
+    p.directory = d.path();
+    const unsigned before = open_descriptors();
+    engine e;
+    for (int i = 0; i < 3; ++i) {
+        set_hooks(e);
+        ASSERT_EQ(0, e.start(p, {name_of(0), 0, false}, false));
+        EXPECT_EQ(0, e.start(p, {name_of(0), 0, false}, false)) << "a second component";
+        ASSERT_EQ(0, e.create_board(1, nullptr));
+        e.start_thread();
+        EXPECT_TRUE(engine_access::has_thread(e));
+        e.start_thread();
+        e.stop_thread();
+        e.stop_thread();
+        EXPECT_FALSE(engine_access::has_thread(e));
+        e.stop();
+        e.stop();
+        EXPECT_FALSE(e.started());
+        EXPECT_TRUE(d.left().empty());
+    }
+    EXPECT_EQ(before, open_descriptors());
+}
+
+TEST(engine_life, its_counters_are_written_at_the_end) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    p.stats_file = d.path() + "/stats.%r";
+    engine e;
+    ASSERT_EQ(0, e.start(p, {name_of(12), 0, false}, false));
+    e.stop();
+    EXPECT_EQ((std::vector<std::string>{"stats.12"}), d.left());
+}
+
+TEST(engine_life, a_board_is_made_in_the_second_directory_where_the_first_will_not_do) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = "/nonexistent/here";
+    engine a, b;
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 1, false}, false));
+    ASSERT_EQ(0, a.create_board(2, d.path().c_str()));
+    EXPECT_EQ(1U, d.left().size());
+    EXPECT_EQ(0, b.open_board(a.board_segment().ticket()));
+    EXPECT_TRUE(d.left().empty());
+}
+
+TEST(engine_life, the_name_of_the_board_goes_with_the_last_rank_that_maps_it) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine all[3];
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(0, all[i].start(p, {name_of(i), i, false}, false));
+        ASSERT_EQ(0, 0 == i ? all[0].create_board(3) : all[i].open_board(all[0].board_segment().ticket()));
+        EXPECT_EQ(i < 2 ? 1U : 0U, d.left().size()) << i;
+    }
+}
+
+TEST(engine_life, the_name_of_the_board_goes_with_a_leader_that_stops_before_all_have_mapped_it) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine a, b;
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 1, false}, false));
+    ASSERT_EQ(0, a.create_board(3));
+    ASSERT_EQ(0, b.open_board(a.board_segment().ticket()));
+    b.stop();
+    EXPECT_EQ(1U, d.left().size());
+    a.stop();
+    EXPECT_TRUE(d.left().empty());
+}
+
+TEST(engine_life, a_ticket_with_too_few_ranks_is_refused) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine a, b;
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, false));
+    ASSERT_EQ(0, a.create_board(2, nullptr));
+    ASSERT_EQ(0, b.start(p, {name_of(2), 2, false}, false));
+    EXPECT_EQ(EPROTO, b.open_board(a.board_segment().ticket()));
+    EXPECT_FALSE(b.board_segment().mapped());
+    EXPECT_EQ(nullptr, b.add_shared(name_of(0), 0));
+    EXPECT_EQ(nullptr, a.add_shared(name_of(2), 2));
+}
+
+} // namespace
+} // namespace smartint
