@@ -11,6 +11,7 @@ PPN=2
 set_launcher
 cluster_mpi 3 -t six -t '!osc' -- "${S[@]}"
 cluster_mpi 3-osc -t six -t osc -- "${S[@]}" --mca osc smartint
+cluster_mpi 3-osc-ob1 -t six -t begins -- --mca pml ob1 --mca osc smartint
 # neighbours on one node: rank r is beside r ^ 1
 LAUNCHER="$NSC mpirun --ppn $PPN --map-by slot"
 cluster_mpi 3-slot -t six -t '!osc' -x '^(wildcards|truncate|stress)' -- "${S[@]}"
