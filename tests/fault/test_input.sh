@@ -66,6 +66,22 @@ no_transport() {      # no_transport NAME TRANSPORT DEVICE
 }
 refused transport-unknown transport rocket 'tcp, rc, ud or none'
 no_transport device-unknown tcp nosuch0
+# Beside another pml it begins with the first window, which is refused then; that is the window's error, not the job's end.
+program rma_first
+run_job device-unknown-window 60 -np 1 --mca pml ob1 --mca osc smartint --mca smartint_network always \
+    --mca smartint_device nosuch0 "$PROGRAM" refused
+expect_ok
+expect_message 'smartint found no way between the nodes' "Host: +$HOST" 'Transport/device: +tcp/nosuch0' 'Reason: +.*tcp' \
+    'smartint_transport' 'smartint_device'
+verdict
+# Who makes what they share has been killed half-way, or a stranger's file is there: the file is empty, or holds anything.
+for what in empty anything; do
+    run_job "met-$what" 60 -np 2 --mca pml ob1 --mca osc smartint "$PROGRAM" "$what"
+    expect_ok
+    expect_silence
+    verdict
+done
+program self
 if ucx_info -d 2>/dev/null | grep -q 'Transport: ud_verbs'; then
     skip "$LABEL/transport-ud" "UCX has ud here"
 else

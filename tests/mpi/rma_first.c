@@ -5,6 +5,8 @@
 // window in common reaches each other in it, in every order of meeting.
 // rma_first threads: two threads of each process make their first windows at the same time
 // rma_first spawn: with processes that were started from here, twice
+// rma_first refused: no window can be made, which is its error, and everything else goes on
+// rma_first empty, rma_first anything: the file by which a node's processes find what they share is there already
 #include "check.h"
 
 #include <pthread.h>
@@ -115,6 +117,53 @@ static void with_others(MPI_Comm others, int high)
     MPI(MPI_Comm_disconnect(&others));
 }
 
+static void refused(void)
+{
+    int *memory, sum = 0, one = 1;
+    MPI_Win win;
+    MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 2; ++i) {
+        CHECK(MPI_SUCCESS != MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win), "a window was made");
+    }
+    MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(n_ranks == sum, "%d ranks of %d", sum, n_ranks);
+}
+
+// By Open MPI's own names, which libraries it starts are told: the first job of this mpirun, and a node whose first
+// process is rank 0.
+static const char *meeting_file(void)
+{
+    static char path[4096];
+    const char *directory = getenv("PMIX_SERVER_TMPDIR"), *job = getenv("PMIX_NAMESPACE");
+    CHECK(NULL != directory && NULL != job, "no session directory");
+    snprintf(path, sizeof(path), "%s/1/smartint-%u-%s-0-met", directory, (unsigned) geteuid(), job);
+    return path;
+}
+
+static void leave_there(size_t bytes)
+{
+    unsigned char any[300];
+    if (0 == my_rank) {
+        FILE *f = fopen(meeting_file(), "wx");
+        CHECK(NULL != f, "%s: not to be made", meeting_file());
+        fill(any, sizeof(any), key_of(301, 0, 0, 0));
+        CHECK(bytes == fwrite(any, 1, bytes, f) && 0 == fclose(f), "not written");
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+// It holds what the first process made.
+static void is_another(size_t bytes)
+{
+    unsigned char now_there[300], left[300];
+    FILE *f = fopen(meeting_file(), "r");
+    CHECK(NULL != f, "%s is gone", meeting_file());
+    const size_t n = fread(now_there, 1, sizeof(now_there), f);
+    fclose(f);
+    fill(left, sizeof(left), key_of(301, 0, 0, 0));
+    CHECK(n > 100 && (0 == bytes || 0 != memcmp(now_there, left, 16)), "what was there is there still");
+}
+
 static void spawn(char *program)
 {
     for (int time = 0; time < 2; ++time) {
@@ -130,14 +179,24 @@ int main(int argc, char **argv)
     MPI_Comm parent;
     int provided;
     MPI_Init_thread(&argc, &argv, several ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    learn_world(2);
+    learn_world(1);
     MPI(MPI_Comm_get_parent(&parent));
     if (MPI_COMM_NULL != parent) {
         with_others(parent, 1);
         MPI_Finalize();
         return 0;
     }
-    if (argc > 1 && !several) {
+    const char *what = argc > 1 ? argv[1] : "";
+    const size_t left = 0 == strcmp(what, "anything") ? 300 : 0;
+    if (0 == strcmp(what, "refused")) {
+        refused();
+        return finish();
+    }
+    if (0 == strcmp(what, "empty") || 0 != left) {
+        leave_there(left);
+        use(MPI_COMM_WORLD, "all");
+        is_another(left);
+    } else if (0 == strcmp(what, "spawn")) {
         spawn(argv[0]);
     } else if (several) {
         CHECK(MPI_THREAD_MULTIPLE == provided, "no threads");
