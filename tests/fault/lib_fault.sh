@@ -111,15 +111,15 @@ watch_mpirun() {      # watch_mpirun PID-OF-TIMEOUT
         '' | *[!Z[:space:]]*) over=0 ;;
         *) over=$((over + 1)) ;;
         esac
-        if [ "$over" -ge 8 ]; then
-            echo "$STANDS_STILL" >>"$LOG"
+        if [ "$over" -ge "$(scaled 8)" ]; then
+            printf '\n%s\n' "$STANDS_STILL" >>"$LOG"
             kill -KILL "$mpirun"
             return
         fi
     done
 }
 
-mpirun_failed() { grep -qxF "$STANDS_STILL" "$LOG" || { [ "$RC" -eq 139 ] && ! grep -q 'on signal' "$LOG"; }; }
+mpirun_failed() { grep -qxF "$STANDS_STILL" "$LOG" || { [ "$RC" -eq 139 ] && ! grep -qE 'on signal|Signal: ' "$LOG"; }; }
 
 # What it would have removed.
 tidy_after_mpirun() {
@@ -143,16 +143,18 @@ begin_job() {
     # shellcheck disable=SC2086
     timeout -k 5 "$LIMIT" $LAUNCHER -x SMARTINT_TEST_ID "$@" </dev/null >"$LOG" 2>&1 &
     JOB=$!
-    watch_mpirun "$JOB" 2>/dev/null &
-    WATCH=$!
+    WATCH=
+    if [ -n "${RUNS_AGAIN:-}" ]; then
+        watch_mpirun "$JOB" 2>/dev/null &
+        WATCH=$!
+    fi
     exec 8>&2 2>"$LOG.shell"      # bash tells of jobs that were killed
 }
 
 end_job() {
     wait "$JOB"
     RC=$?
-    kill "$WATCH"
-    wait "$WATCH"
+    [ -z "$WATCH" ] || { kill "$WATCH"; wait "$WATCH"; }
     exec 2>&8 8>&-
     JOB=
     TAKEN_MS=$(($(milliseconds) - STARTED))
@@ -174,9 +176,10 @@ run_job() {
     RETRIED=0
     for try in $(seq $MOST_TRIES); do
         RETRIED=$((try - 1))
-        begin_job "$@"
+        RUNS_AGAIN=yes begin_job "$@"
         end_job
         lost_in_stock || break
+        ! grep -q '^FAILED' "$LOG" || complain "$(grep -m 1 '^FAILED' "$LOG")"
         ! mpirun_failed || tidy_after_mpirun
         [ "$try" -eq $MOST_TRIES ] || check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
         [ -z "$REASON" ] || break

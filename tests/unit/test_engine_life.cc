@@ -88,6 +88,36 @@ TEST(engine_life, the_name_of_the_board_goes_with_a_leader_that_stops_before_all
     EXPECT_TRUE(d.left().empty());
 }
 
+// Beside another pml that is whoever had the first window, of whatever place on the node.
+TEST(engine_life, who_made_the_board_sees_that_its_helper_has_ended) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine maker, other;
+    ASSERT_EQ(0, maker.start(p, {name_of(1), 1, false}, false));
+    ASSERT_EQ(0, other.start(p, {name_of(0), 0, false}, false));
+    ASSERT_EQ(0, maker.create_board(2));
+    ASSERT_EQ(0, other.open_board(maker.board_segment().ticket()));
+    layout::helper_line &line = maker.board_segment().helper(0);
+    {
+        child helper([] {});
+        line.pid = static_cast<std::uint32_t>(helper.pid());
+        helper.join();
+    }
+    line.state = layout::helper_sleeping;
+    const auto look = [](engine &e) {
+        for (int i = 0; i < 4096; ++i) {
+            e.progress();
+        }
+    };
+    look(other);
+    EXPECT_EQ(layout::helper_sleeping, line.state.load());
+    EXPECT_FALSE(other.helper_gone(0));
+    look(maker);
+    EXPECT_EQ(layout::helper_gone, line.state.load());
+    EXPECT_TRUE(maker.helper_gone(0));
+}
+
 TEST(engine_life, a_ticket_with_too_few_ranks_is_refused) {
     scratch_directory d;
     params p = with("auto");

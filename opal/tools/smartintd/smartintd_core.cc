@@ -293,7 +293,11 @@ int core::look(int milliseconds) {
     }
     if (const unsigned before = seen_; seen_ < pidfds_.size()) {
         watch_ranks();
-        attach_look_ = seen_ > before ? attach_look_ms : std::min(2 * attach_look_, late_look_ms);
+        if (seen_ > before) {
+            attach_look_ = attach_look_ms;
+        } else if (0 == n && 0 != milliseconds) { // the time was over
+            attach_look_ = std::min(2 * attach_look_, late_look_ms);
+        }
     }
     if (unwatched_ > 0) {
         look_after_unwatched();

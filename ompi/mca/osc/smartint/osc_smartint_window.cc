@@ -15,6 +15,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "common_smartint_log.h"
 #include "osc_smartint.h"
 
 extern "C" {
@@ -259,17 +260,14 @@ opal_proc_t *process(const module &m, std::size_t rank) {
 }
 
 // Where nothing began before the first window, processes know of each other what they tell in windows they have in
-// common. Who meets one of another job needs the network for it.
+// common. Who meets one of another job needs the network for it, and tells its address.
 bool has_strangers(const module &m, std::size_t processes) {
-    if (!glue_late()) {
-        return false;
-    }
     const inside here;
     bool strangers = false;
     bool other_jobs = false;
     for (std::size_t i = 0; i < processes; ++i) {
         const opal_proc_t *p = process(m, i);
-        strangers = strangers || !glue_knows(p);
+        strangers = strangers || (glue_late() && !glue_knows(p));
         other_jobs = other_jobs || p->proc_name.jobid != OPAL_PROC_MY_NAME.jobid;
     }
     if (other_jobs) {
@@ -281,8 +279,13 @@ bool has_strangers(const module &m, std::size_t processes) {
 // Everybody tells everybody else how it is reached.
 int introduce(const module &m, std::size_t processes) {
     std::vector<modex> all(processes);
+    modex mine;
+    {
+        const inside here; // another thread may open the network
+        mine = glue_modex();
+    }
     const auto bytes = static_cast<int>(sizeof(modex));
-    const int rc = m.comm->c_coll->coll_allgather(&glue_modex(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, m.comm,
+    const int rc = m.comm->c_coll->coll_allgather(&mine, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, m.comm,
                                                   m.comm->c_coll->coll_allgather_module);
     const inside here;
     for (std::size_t i = 0; OMPI_SUCCESS == rc && i < processes; ++i) {
@@ -451,6 +454,7 @@ int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
         rc = subscribe(win, m->shared());
     }
     if (OMPI_SUCCESS != rc) {
+        flush_reports(); // before Open MPI ends the job of it
         unmake(m);
         return rc;
     }

@@ -92,6 +92,7 @@ int engine::create_board(std::uint32_t slots, const char *second_directory, void
     if (0 != error) {
         return error;
     }
+    made_board_ = true;
     attach_slot();
     return 0;
 }
@@ -221,6 +222,8 @@ void engine::stop() {
     network_.close();
     waker_.close();
     bells_.close();
+    made_board_ = false;
+    stats_saved_ = false;
     board_ = board_owner{};
     segment_.close();
     if (wake_fd_ >= 0) {

@@ -486,6 +486,7 @@ private:
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
 
     segment segment_;
+    bool made_board_ = false; // by this process, which looks after the helpers
     board_owner board_;
     waker waker_;
     helper_bells bells_{segment_, waker_};

@@ -40,7 +40,7 @@ int engine::progress() {
         hooks_.fatal(fatal_);
     }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
-        if (0 == me_.slot) {
+        if (made_board_) {
             bells_.look_after(std::min(params_.helpers, layout::max_helpers));
         }
         if (reports_pending()) {

@@ -246,6 +246,10 @@ void meet(const params &p, const job_shape &j, modex *mine) {
     if (0 == p.shared_memory && "none" == p.progress) {
         return;
     }
+    if (1 == j.local) { // nobody to meet
+        lead(p, j, mine);
+        return;
+    }
     const char *session = opal_process_info.job_session_dir;
     const std::string path = std::string(nullptr == session ? p.directory.c_str() : session) + "/smartint-" +
                              std::to_string(geteuid()) + "-" + std::to_string(OPAL_PROC_MY_NAME.jobid) + "-" +
@@ -258,13 +262,12 @@ void meet(const params &p, const job_shape &j, modex *mine) {
     std::uint8_t text[sizeof(modex) + 1];
     const ssize_t bytes = pread(fd, text, sizeof(text), 0);
     modex first;
-    if (bytes > 0 && first.read(text, static_cast<std::size_t>(bytes)) && first.node == mine->node) {
-        if (0 != first.board.slots && 0 == engine::instance().open_board(first.board)) {
-            mine->board = first.board;
-            mine->helper_bytes = first.helper_bytes;
-            std::copy_n(first.helper, first.helper_bytes, mine->helper);
-        }
-    } else { // nobody was here, or not to the end
+    const bool met = bytes > 0 && first.read(text, static_cast<std::size_t>(bytes)) && first.node == mine->node;
+    if (met && (0 == first.board.slots || 0 == engine::instance().open_board(first.board))) {
+        mine->board = first.board; // or none: it could not be made
+        mine->helper_bytes = first.helper_bytes;
+        std::copy_n(first.helper, first.helper_bytes, mine->helper);
+    } else { // nobody was here, or not to the end, or what there was is gone
         end_with_job(path.c_str());
         lead(p, j, mine);
         const auto length = static_cast<ssize_t>(mine->published_bytes());
@@ -272,7 +275,8 @@ void meet(const params &p, const job_shape &j, modex *mine) {
             tell(topic::no_segment, path.c_str(), std::strerror(errno)); // the next one makes a board of its own
         }
     }
-    close(fd); // and the lock with it
+    flock(fd, LOCK_UN); // a child that was forked meanwhile has the descriptor too
+    close(fd);
 }
 
 } // namespace smartint

@@ -119,7 +119,8 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
         return known;
     }
     modex m;
-    if (proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
+    // Who started late published nothing: there is nobody to be asked but the process itself (glue_meet).
+    if (glue_late() || proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
         return nullptr;
     }
     endpoint *ep = 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
@@ -142,8 +143,14 @@ endpoint *glue_meet(const opal_proc_t *proc, const modex &m) {
     if (proc->proc_arch != opal_proc_local_get()->proc_arch || !checked.read(&m, m.published_bytes())) {
         return nullptr;
     }
+    if (0 == checked.address_bytes && proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid) {
+        return nullptr; // it has opened the network, if it can, before it came here
+    }
     const segment_ticket &mine = glue_modex().board;
     const bool one_board = 0 != mine.slots && mine.secret_hi == checked.board.secret_hi && mine.secret_lo == checked.board.secret_lo;
+    if (!one_board && checked.node == glue_modex().node) {
+        checked.node = 0; // it is beside this process, and not on its board: no notice reaches it
+    }
     endpoint *ep = one_board && 0 != engine::instance().settings().shared_memory
                        ? glue_reach_shared(proc->proc_name, checked)
                        : nullptr;

@@ -97,6 +97,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             if (0 != causes.rings && 0 == events) {
                 e.counters().add(stat::wakes_busy);
             }
+            patience_.over(false, false, {}); // the application waits by itself
             return;
         }
         e.note_sleep(engine::sleep::short_or_none);
