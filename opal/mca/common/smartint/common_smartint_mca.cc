@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
 #include <string>
 
 extern "C" {
@@ -214,11 +213,12 @@ int glue_start(bool enable_threads) {
     if (state().started) {
         return OPAL_SUCCESS;
     }
+    if (const int rc = glue_check_params(); OPAL_SUCCESS != rc) {
+        return give_up(rc);
+    }
     const params p = current_params();
     const job_shape j = learn_job();
-    int rc = glue_check_params();
-    rc = OPAL_SUCCESS == rc ? start_engine(p, j, enable_threads) : rc;
-    if (OPAL_SUCCESS != rc) {
+    if (const int rc = start_engine(p, j, enable_threads); OPAL_SUCCESS != rc) {
         return give_up(rc);
     }
     if (j.leader == OPAL_PROC_MY_NAME.vpid) {
@@ -229,24 +229,21 @@ int glue_start(bool enable_threads) {
 }
 
 int glue_start_late(bool enable_threads) {
-    static std::mutex one; // threads may come at the same time
-    const std::lock_guard<std::mutex> hold(one);
-    static int outcome = OPAL_ERR_NOT_AVAILABLE;
-    static bool tried = false;
+    static bool tried = false; // and failed: it would again
     if (state().started || tried) {
-        return state().started ? OPAL_SUCCESS : outcome;
+        return state().started ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
     }
     tried = true;
     const params p = current_params();
     const job_shape j = learn_job();
-    outcome = start_engine(p, j, enable_threads);
-    if (OPAL_SUCCESS == outcome) {
+    const int rc = start_engine(p, j, enable_threads);
+    if (OPAL_SUCCESS == rc) {
         state().late = true;
         state().mine.leader = OPAL_PROC_MY_NAME.vpid; // who hears of this process hears it all from itself
         meet(p, j, &state().mine);
     }
     flush_reports();
-    return outcome;
+    return rc;
 }
 
 bool glue_late() { return state().late; }

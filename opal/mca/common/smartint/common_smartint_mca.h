@@ -35,7 +35,8 @@ bool glue_overlaps();
 // that was reported.
 int glue_start(bool enable_threads);
 // The same after MPI_Init, for the first window beside another pml: by whichever processes have it. What others need to
-// reach this one is in glue_modex() then, and they have to be told (glue_meet). A job goes on where it fails.
+// reach this one is in glue_modex() then, and they have to be told (glue_meet). A job goes on where it fails. One
+// thread at a time.
 int glue_start_late(bool enable_threads);
 bool glue_late(); // it was
 // Whether all parameters are in their range; told if not. OPAL_SUCCESS or OPAL_ERR_BAD_PARAM.

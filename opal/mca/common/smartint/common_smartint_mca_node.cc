@@ -31,7 +31,7 @@ namespace {
 constexpr unsigned helper_wait_ms = 20000;
 
 struct node_state {
-    helper_client started;
+    helper_client helpers;
     unsigned restarts = 0; // left
     bool relays = false;   // there were other nodes when they were started
 };
@@ -77,26 +77,32 @@ void end_with_job(const char *path) {
     }
 }
 
-// The lock of a file, which is there while its descriptor is open: it goes with a process that is killed.
-bool lock(int fd) {
+// 0 or an errno. The lock goes with a process that is killed.
+int lock(int fd) {
     int rc = 0;
     do {
         rc = flock(fd, LOCK_EX);
     } while (0 != rc && EINTR == errno);
-    return 0 == rc;
+    return 0 == rc ? 0 : errno;
 }
 
-// This process's own, or new; -1 with errno.
+// A file of this user's, or a new one, locked; -1 with errno.
 int open_own(const std::string &path) {
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return -1;
+    }
     struct ::stat st {}; // stat is a counter here
-    if (fd >= 0 && (0 != fstat(fd, &st) || !S_ISREG(st.st_mode) || geteuid() != st.st_uid || !lock(fd))) {
+    const bool own = 0 == fstat(fd, &st) && S_ISREG(st.st_mode) && geteuid() == st.st_uid;
+    if (const int error = own ? lock(fd) : EPERM; 0 != error) {
         close(fd);
-        errno = EPERM;
+        errno = error;
         return -1;
     }
     return fd;
 }
+
+bool wants_board(const params &p) { return 0 != p.shared_memory || "none" != p.progress; }
 
 } // namespace
 
@@ -173,7 +179,7 @@ std::uint64_t node_identity(std::uint32_t leader) {
 
 void tell_of_failed_helpers() {
     const segment &board = engine::instance().board_segment();
-    if (board.mapped() && state().started.any_failed(board)) {
+    if (board.mapped() && state().helpers.any_failed(board)) {
         tell(topic::no_helper, helper_program(engine::instance().settings()).c_str(), "it could not start");
     }
 }
@@ -191,7 +197,7 @@ void look_after_helpers() {
         }
         --s.restarts;
         const std::string program = helper_program(p);
-        const int error = s.started.start(e.board_segment(), p, i, program, s.relays);
+        const int error = s.helpers.start(e.board_segment(), p, i, program, s.relays);
         if (0 == error) {
             e.counters().add(stat::helper_restarts);
         } else {
@@ -202,10 +208,7 @@ void look_after_helpers() {
 
 void lead(const params &p, const job_shape &j, modex *mine) {
     engine &e = engine::instance();
-    if (0 == p.shared_memory && "none" == p.progress) {
-        return;
-    }
-    if (0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job)) {
+    if (!wants_board(p) || 0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job)) {
         return;
     }
     segment &board = e.board_segment();
@@ -219,14 +222,14 @@ void lead(const params &p, const job_shape &j, modex *mine) {
     const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
     state().relays = e.net().is_open();
     for (unsigned i = 0; i < count; ++i) {
-        if (int error = state().started.start(board, p, i, program, state().relays); 0 != error) {
+        if (int error = state().helpers.start(board, p, i, program, state().relays); 0 != error) {
             tell(topic::no_helper, program.c_str(), std::strerror(error));
             break;
         }
     }
     if (state().relays && count > 0) {
         bool late = false;
-        const auto address = state().started.address(board, helper_wait_ms, &late);
+        const auto address = state().helpers.address(board, helper_wait_ms, &late);
         if (address.empty() && !tell_of_deaf_helper()) {
             const std::string after = "it was not ready after " + std::to_string(helper_wait_ms / 1000) + " s";
             tell(topic::no_helper, program.c_str(), late ? after.c_str() : "it could not start");
@@ -243,10 +246,7 @@ void lead(const params &p, const job_shape &j, modex *mine) {
 }
 
 void meet(const params &p, const job_shape &j, modex *mine) {
-    if (0 == p.shared_memory && "none" == p.progress) {
-        return;
-    }
-    if (1 == j.local) { // nobody to meet
+    if (1 == j.local || !wants_board(p)) { // nobody to meet, or no reason
         lead(p, j, mine);
         return;
     }
