@@ -71,7 +71,7 @@ class node {
 public:
     explicit node(unsigned slots)
     {
-        if (0 != board.create("/dev/shm", 1, slots, params{}.ring_bytes, 1)) {
+        if (0 != board.create("/dev/shm", {1, slots, params{}.ring_bytes, 1})) {
             give_up("no board", board.why());
         }
         board.unlink();

@@ -70,7 +70,7 @@ void address(input &in) {
 void ticket(input &in) {
     segment made;
     const std::uint32_t slots = 1 + in.below(3);
-    MUST_HOLD(0 == made.create(directory(), job, slots, 16384, 1));
+    MUST_HOLD(0 == made.create(directory(), {job, slots, 16384, 1}));
     segment_ticket t = made.ticket();
     const bool changed = in.flag();
     if (changed) {
@@ -105,7 +105,7 @@ void ticket(input &in) {
 void file(input &in) {
     static std::vector<std::byte> good = [] {
         segment s;
-        MUST_HOLD(0 == s.create(directory(), job, 2, 16384, 1));
+        MUST_HOLD(0 == s.create(directory(), {job, 2, 16384, 1}));
         s.unlink();
         std::vector<std::byte> bytes(s.header().total_bytes);
         std::memcpy(bytes.data(), &s.header(), bytes.size());
@@ -135,7 +135,7 @@ void file(input &in) {
             static_cast<volatile std::byte *>(s.ring(i))[s.ring_bytes() - 1];
         }
         s.helper(layout::max_helpers - 1).state.load(std::memory_order_relaxed);
-        s.nodes()[layout::max_nodes - 1].helper.generation.load(std::memory_order_relaxed);
+        s.node(s.nodes() - 1).helper.generation.load(std::memory_order_relaxed);
         s.relay().entries[layout::relay_entries - 1].stamp.load(std::memory_order_relaxed);
     }
 }

@@ -26,7 +26,7 @@ struct relayed {
     explicit relayed(input &in) {
         the_system().answers.resize(in.below(8));
         in.take_into(the_system().answers.data(), the_system().answers.size());
-        MUST_HOLD(0 == board.create(directory(), job, slots, 16384, 1));
+        MUST_HOLD(0 == board.create(directory(), {job, slots, 16384, 1}));
         board.unlink();
         MUST_HOLD(out.open({}, [this](std::uint32_t slot, const key &, std::uint64_t) {
             MUST_HOLD(slot < slots);
@@ -121,7 +121,7 @@ struct relayed {
     }
 
     void node(input &in) {
-        layout::node_entry &n = board.nodes()[in.number() % layout::max_nodes];
+        layout::node_entry &n = board.node(in.number() % layout::max_nodes);
         n.node = in.below(4);
         n.helper.bytes = in.flag() ? 24 : static_cast<std::uint32_t>(in.number());
         n.secret_hi = in.number();

@@ -24,7 +24,7 @@ using namespace test;
 class node {
 public:
     explicit node(unsigned slots = 2, std::uint32_t job = 9, std::uint64_t identity = 0) {
-        EXPECT_EQ(0, board.create(directory.path().c_str(), job, slots, 16384, 1, identity));
+        EXPECT_EQ(0, board.create(directory.path().c_str(), {job, slots, 16384, 1, identity}));
         for (unsigned i = 0; i < slots; ++i) {
             wake.push_back(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
             owner.emplace_back();

@@ -333,10 +333,10 @@ TEST_F(garbage, an_address_of_a_helper_is_taken_from_this_job_alone) {
     m.address_bytes = 2;
     give(wire::helper_at, m, sizeof(m) - 1);
     EXPECT_EQ(before + 3, refused());
-    EXPECT_EQ(layout::first_address, board.nodes()[index].helper.generation);
+    EXPECT_EQ(layout::first_address, board.node(index).helper.generation);
     give(wire::helper_at, m);
     EXPECT_EQ(before + 3, refused());
-    EXPECT_LT(layout::first_address, board.nodes()[index].helper.generation);
+    EXPECT_LT(layout::first_address, board.node(index).helper.generation);
     works();
 }
 

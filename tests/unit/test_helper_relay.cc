@@ -19,7 +19,7 @@ namespace {
 
 // Enter b into a's table of nodes, as a rank of a would.
 void introduce(node &a, std::uint32_t index, node &b) {
-    layout::node_entry &e = a.board.nodes()[index];
+    layout::node_entry &e = a.board.node(index);
     helper_address there;
     ASSERT_TRUE(read_address(b.line().address, &there));
     e.node = b.board.header().node;
@@ -92,12 +92,12 @@ TEST(helper_relay, a_node_that_is_not_in_the_table_or_has_a_broken_address_costs
     node a(1);
     a.attach_all();
     ASSERT_TRUE(a.make(a.standard()));
-    layout::node_entry &broken = a.board.nodes()[4];
+    layout::node_entry &broken = a.board.node(4);
     const std::vector<std::byte> nonsense(20, std::byte{0x55});
     write_address(broken.helper, nonsense.data(), nonsense.size());
-    a.board.nodes()[5].helper.bytes = 4000;
-    a.board.nodes()[5].helper.generation = 2;
-    a.board.nodes()[6].helper.generation = 3; // of a writer that was killed
+    a.board.node(5).helper.bytes = 4000;
+    a.board.node(5).helper.generation = 2;
+    a.board.node(6).helper.generation = 3; // of a writer that was killed
     for (const std::uint32_t index : {0U, 4U, 5U, 6U, 1023U, 1024U, 0xffffffffU}) {
         for (std::uint32_t i = 1; i < 10; ++i) {
             relay_post(a.board.relay(), index, 0, make_rts_key(1, 2, 3), 1, i);
@@ -117,7 +117,7 @@ TEST(helper_relay, wrong_notices_from_another_node_are_counted_on_its_line) {
     ASSERT_TRUE(a.make(a.standard()));
     ASSERT_TRUE(b.make(b.standard()));
     introduce(a, 0, b);
-    a.board.nodes()[0].secret_lo ^= 1;
+    a.board.node(0).secret_lo ^= 1;
     ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1));
     wait_until("the rejection", [&] {
         a.helper->pass();
@@ -227,7 +227,7 @@ TEST(helper_relay, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
     wait_until("it is told", [&] {
         a.helper->pass();
         b.helper->pass();
-        return layout::first_address < b.board.nodes()[0].helper.generation;
+        return layout::first_address < b.board.node(0).helper.generation;
     });
     notice_each_way(a, b, 2);
     EXPECT_EQ(0U, a.line().rejected + b.line().rejected);

@@ -15,7 +15,7 @@ namespace {
 using namespace layout;
 
 TEST(layout, its_version_goes_with_these_numbers) {
-    EXPECT_EQ(10U, version);
+    EXPECT_EQ(11U, version);
     EXPECT_EQ(0x31746e6974726d73ULL, magic);
     EXPECT_EQ(0, std::memcmp(&magic, "smrtint1", 8));
     EXPECT_EQ(64U, line);
@@ -65,6 +65,7 @@ TEST(layout, offsets_of_the_segment_are_pinned) {
     EXPECT_EQ(12U, offsetof(helper_line, network_error));
     EXPECT_EQ(64U, offsetof(helper_line, address));
     EXPECT_EQ(104U, offsetof(segment_header, node));
+    EXPECT_EQ(112U, offsetof(segment_header, nodes));
     EXPECT_EQ(168U, offsetof(helper_line, cpu));
     EXPECT_EQ(176U, offsetof(helper_line, start_time));
 }

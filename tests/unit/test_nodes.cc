@@ -17,7 +17,7 @@ namespace {
 using namespace test;
 
 struct nodes : testing::Test {
-    nodes() { EXPECT_EQ(0, board.create(directory.path().c_str(), 9, 2, 16384, 1, 1000)); }
+    nodes() { EXPECT_EQ(0, board.create(directory.path().c_str(), {9, 2, 16384, 1, 1000})); }
     ~nodes() override { board.unlink(); }
 
     static remote_node there(std::uint64_t identity, const std::vector<std::byte> &address) {
@@ -26,7 +26,7 @@ struct nodes : testing::Test {
     // Its address in the table, empty: there is none.
     std::vector<std::byte> address_of(std::int32_t index) {
         helper_address a;
-        return index >= 0 && read_address(board.nodes()[index].helper, &a) ? a.bytes : std::vector<std::byte>();
+        return index >= 0 && read_address(board.node(index).helper, &a) ? a.bytes : std::vector<std::byte>();
     }
     // As another node's helper would send it.
     layout::relay_message_moved moved(std::uint64_t node, const std::vector<std::byte> &address, std::uint32_t generation = 4) {
@@ -106,7 +106,7 @@ TEST_F(nodes, a_node_is_published_once_and_the_table_takes_as_many_as_it_has_ent
     const std::int32_t first = publish_node(board, there(77, one));
     EXPECT_EQ(77, first);
     EXPECT_EQ(one, address_of(first));
-    EXPECT_EQ(78U, board.nodes()[first].secret_hi);
+    EXPECT_EQ(78U, board.node(first).secret_hi);
     EXPECT_EQ(first, publish_node(board, there(77, two)));
     EXPECT_EQ(one, address_of(first)) << "what it says at its start is no news";
     EXPECT_EQ(78, publish_node(board, there(77 + layout::max_nodes, two))) << "the next free one";
@@ -117,13 +117,24 @@ TEST_F(nodes, a_node_is_published_once_and_the_table_takes_as_many_as_it_has_ent
     EXPECT_EQ(first, publish_node(board, there(77, one)));
 }
 
+TEST_F(nodes, a_board_for_few_takes_as_many_as_it_is_for) {
+    segment small;
+    ASSERT_EQ(0, small.create(directory.path().c_str(), {9, 2, 16384, 1, 3000, 3}));
+    EXPECT_EQ(77 % 3, publish_node(small, there(77, one)));
+    EXPECT_EQ(78 % 3, publish_node(small, there(78, two)));
+    EXPECT_EQ(1, publish_node(small, there(83, two))) << "the place left";
+    EXPECT_EQ(-1, publish_node(small, there(79, one)));
+    EXPECT_EQ(78 % 3, publish_node(small, there(78, two)));
+    small.unlink();
+}
+
 TEST_F(nodes, one_that_stands_still_in_the_middle_has_no_second_entry_beside_its_own) {
-    layout::node_entry &e = board.nodes()[77];
+    layout::node_entry &e = board.node(77);
     e.node = 77;
     EXPECT_EQ(77, publish_node(board, there(77, one))) << "it had not begun to write";
     EXPECT_EQ(one, address_of(77));
     EXPECT_EQ(78U, e.secret_hi);
-    layout::node_entry &other = board.nodes()[99];
+    layout::node_entry &other = board.node(99);
     other.node = 99;
     other.helper.generation = 1;
     EXPECT_EQ(99, publish_node(board, there(99, one))) << "it writes";
@@ -152,7 +163,7 @@ TEST_F(nodes, whoever_enter_the_same_nodes_at_once_find_one_entry_for_each) {
     }
     std::uint64_t entries = 0;
     for (std::uint32_t i = 0; i < layout::max_nodes; ++i) {
-        entries += 0 != board.nodes()[i].node ? 1 : 0;
+        entries += 0 != board.node(i).node ? 1 : 0;
     }
     EXPECT_EQ(count, entries);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -160,13 +171,13 @@ TEST_F(nodes, whoever_enter_the_same_nodes_at_once_find_one_entry_for_each) {
             ASSERT_EQ(found[0][i], theirs[i]) << i;
         }
         ASSERT_EQ(one, address_of(found[0][i])) << i;
-        ASSERT_EQ(5 + i * layout::max_nodes, board.nodes()[found[0][i]].node) << i;
+        ASSERT_EQ(5 + i * layout::max_nodes, board.node(found[0][i]).node) << i;
     }
 }
 
 TEST_F(nodes, what_is_no_node_is_not_entered) {
     EXPECT_EQ(-1, publish_node(board, there(0, one)));
-    EXPECT_EQ(0U, board.nodes()[0].helper.generation);
+    EXPECT_EQ(0U, board.node(0).helper.generation);
 }
 
 TEST_F(nodes, what_a_moved_helper_says_changes_its_nodes_address_and_no_others) {
@@ -177,18 +188,18 @@ TEST_F(nodes, what_a_moved_helper_says_changes_its_nodes_address_and_no_others) 
     EXPECT_EQ(b, index);
     EXPECT_EQ(one, address_of(a));
     EXPECT_EQ(two, address_of(b));
-    EXPECT_EQ(6U, board.nodes()[b].node);
-    EXPECT_EQ(7U, board.nodes()[b].secret_hi);
-    const std::uint32_t generation = board.nodes()[b].helper.generation;
+    EXPECT_EQ(6U, board.node(b).node);
+    EXPECT_EQ(7U, board.node(b).secret_hi);
+    const std::uint32_t generation = board.node(b).helper.generation;
     EXPECT_TRUE(take_moved(board, moved(6, two), &index)) << "once more";
-    EXPECT_EQ(generation, board.nodes()[b].helper.generation);
+    EXPECT_EQ(generation, board.node(b).helper.generation);
     EXPECT_TRUE(take_moved(board, moved(6, one, 8), &index));
     EXPECT_EQ(one, address_of(b));
     EXPECT_TRUE(take_moved(board, moved(6, two, 6), &index)) << "what was overtaken";
     EXPECT_EQ(one, address_of(b));
-    board.nodes()[a].helper.generation = 3; // somebody writes it
+    board.node(a).helper.generation = 3; // somebody writes it
     EXPECT_TRUE(take_moved(board, moved(5, two), &index));
-    EXPECT_EQ(3U, board.nodes()[a].helper.generation);
+    EXPECT_EQ(3U, board.node(a).helper.generation);
 }
 
 TEST_F(nodes, a_helper_that_moved_before_its_node_is_met_is_known_when_it_is) {
@@ -197,14 +208,14 @@ TEST_F(nodes, a_helper_that_moved_before_its_node_is_met_is_known_when_it_is) {
     EXPECT_EQ(7, index);
     EXPECT_EQ(7, publish_node(board, there(7, one))) << "with the address of its start";
     EXPECT_EQ(two, address_of(7));
-    EXPECT_EQ(4U, board.nodes()[7].helper.generation);
-    EXPECT_EQ(8U, board.nodes()[7].secret_hi);
-    EXPECT_EQ(9U, board.nodes()[7].secret_lo);
-    board.nodes()[8].node = 8; // a rank is about to write it
+    EXPECT_EQ(4U, board.node(7).helper.generation);
+    EXPECT_EQ(8U, board.node(7).secret_hi);
+    EXPECT_EQ(9U, board.node(7).secret_lo);
+    board.node(8).node = 8; // a rank is about to write it
     EXPECT_TRUE(take_moved(board, moved(8, two), &index));
     EXPECT_EQ(8, index);
     EXPECT_EQ(two, address_of(8));
-    EXPECT_EQ(9U, board.nodes()[8].secret_hi);
+    EXPECT_EQ(9U, board.node(8).secret_hi);
     for (std::uint32_t i = 2; i < layout::max_nodes; ++i) {
         EXPECT_GE(publish_node(board, there(10000 + i, one)), 0) << i;
     }
@@ -213,7 +224,7 @@ TEST_F(nodes, a_helper_that_moved_before_its_node_is_met_is_known_when_it_is) {
 }
 
 TEST_F(nodes, a_rank_and_news_that_enter_a_node_at_once_leave_it_whole) {
-    layout::node_entry &e = board.nodes()[7];
+    layout::node_entry &e = board.node(7);
     for (int round = 0; round < 200; ++round) {
         e.node = 0;
         e.helper.generation = 0;
@@ -262,7 +273,7 @@ TEST_F(nodes, what_is_wrong_changes_nothing) {
 
 TEST_F(nodes, what_is_composed_for_another_node_is_taken_there_alone) {
     segment other;
-    ASSERT_EQ(0, other.create(directory.path().c_str(), 9, 2, 16384, 1, 2000));
+    ASSERT_EQ(0, other.create(directory.path().c_str(), {9, 2, 16384, 1, 2000}));
     const auto know = [](segment &here, segment &remote, const std::vector<std::byte> &address) {
         const auto &h = remote.header();
         return publish_node(here, {h.node, address.data(), address.size(), h.secret_hi, h.secret_lo});
@@ -278,7 +289,7 @@ TEST_F(nodes, what_is_composed_for_another_node_is_taken_there_alone) {
     EXPECT_TRUE(take_moved(other, m, &index));
     EXPECT_EQ(from, index);
     helper_address a;
-    ASSERT_TRUE(read_address(other.nodes()[from].helper, &a));
+    ASSERT_TRUE(read_address(other.node(from).helper, &a));
     EXPECT_EQ(two, a.bytes);
     other.unlink();
 }

@@ -18,7 +18,7 @@ using namespace test;
 
 struct relay_messages : testing::Test {
     relay_messages() : gate(board) {
-        EXPECT_EQ(0, board.create(directory.path().c_str(), 9, 2, 16384, 1));
+        EXPECT_EQ(0, board.create(directory.path().c_str(), {9, 2, 16384, 1}));
         options o;
         o.transport = "none";
         gate.open(o, [this](std::uint32_t slot, const key &k, std::uint64_t q) {
@@ -82,7 +82,7 @@ TEST_F(relay_messages, a_good_one_is_delivered_item_by_item) {
 }
 
 TEST_F(relay_messages, one_that_a_helper_moved_is_taken_whole_and_as_nothing_else) {
-    layout::node_entry &e = board.nodes()[4];
+    layout::node_entry &e = board.node(4);
     e.node = 4;
     write_address(e.helper, reinterpret_cast<const std::byte *>("first"), 5);
     layout::relay_message_moved m{};

@@ -21,7 +21,7 @@ constexpr std::uint32_t ring = 16384;
 
 struct segments : testing::Test {
     std::string file() const { return directory.path() + "/" + mine.ticket().name; }
-    int make(std::uint32_t slots = 3) { return mine.create(directory.path().c_str(), 9, slots, ring, 1); }
+    int make(std::uint32_t slots = 3) { return mine.create(directory.path().c_str(), {9, slots, ring, 1}); }
     int theirs_opens(const segment_ticket &t) { return theirs.open(directory.path().c_str(), t); }
 
     test::scratch_directory directory;
@@ -39,7 +39,7 @@ TEST_F(segments, what_one_writes_the_other_reads) {
         std::memset(mine.ring(i), static_cast<int>(i + 1), ring);
     }
     mine.helper(15).pid = 77;
-    mine.nodes()[layout::max_nodes - 1].node = 5;
+    mine.node(layout::max_nodes - 1).node = 5;
     mine.relay().entries[layout::relay_entries - 1].source_seq = 6;
     for (unsigned i = 0; i < 3; ++i) {
         EXPECT_EQ(100 + i, theirs.slot(i).control.vpid);
@@ -47,8 +47,26 @@ TEST_F(segments, what_one_writes_the_other_reads) {
         EXPECT_EQ(std::byte(i + 1), theirs.ring(i)[ring - 1]);
     }
     EXPECT_EQ(77U, theirs.helper(15).pid.load());
-    EXPECT_EQ(5U, theirs.nodes()[layout::max_nodes - 1].node);
+    EXPECT_EQ(5U, theirs.node(layout::max_nodes - 1).node);
     EXPECT_EQ(6U, theirs.relay().entries[layout::relay_entries - 1].source_seq.load());
+}
+
+TEST_F(segments, one_for_few_nodes_is_smaller_by_their_entries) {
+    ASSERT_EQ(0, make());
+    for (const std::uint32_t nodes : {1U, 65U}) {
+        segment small, seen;
+        ASSERT_EQ(0, small.create(directory.path().c_str(), {9, 3, ring, 1, 0, nodes})) << small.why();
+        const std::uint64_t less = (layout::max_nodes - nodes) * sizeof(layout::node_entry);
+        EXPECT_NEAR(static_cast<double>(mine.header().total_bytes - less), static_cast<double>(small.header().total_bytes), 4096);
+        ASSERT_EQ(0, seen.open(directory.path().c_str(), small.ticket())) << seen.why();
+        EXPECT_EQ(nodes, seen.nodes());
+        small.node(nodes - 1).secret_lo = 7;
+        small.relay().posted = 8;
+        small.relay().entries[layout::relay_entries - 1].source_seq = 6;
+        EXPECT_EQ(7U, seen.node(nodes - 1).secret_lo);
+        EXPECT_EQ(8U, seen.relay().posted.load());
+        EXPECT_EQ(6U, seen.relay().entries[layout::relay_entries - 1].source_seq.load());
+    }
 }
 
 TEST_F(segments, a_fresh_one_is_all_zero_behind_its_header) {
@@ -78,17 +96,17 @@ TEST_F(segments, nobody_else_may_read_the_file) {
 TEST_F(segments, two_of_one_job_have_different_names_and_secrets) {
     segment other;
     ASSERT_EQ(0, make());
-    ASSERT_EQ(0, other.create(directory.path().c_str(), 9, 3, ring, 1));
+    ASSERT_EQ(0, other.create(directory.path().c_str(), {9, 3, ring, 1}));
     EXPECT_STRNE(mine.ticket().name, other.ticket().name);
     EXPECT_NE(mine.ticket().secret_hi, other.ticket().secret_hi);
     EXPECT_NE(mine.ticket().secret_lo, other.ticket().secret_lo);
 }
 
 TEST_F(segments, impossible_geometry_is_refused_and_leaves_nothing) {
-    const struct { std::uint32_t slots, ring; } bad[] = {
-        {0, ring}, {layout::max_slots + 1, ring}, {1, 0}, {1, 8192}, {1, 20000}, {1, 128U << 20}, {1, ~0U}};
-    for (const auto &b : bad) {
-        EXPECT_EQ(EINVAL, mine.create(directory.path().c_str(), 9, b.slots, b.ring, 1));
+    const segment_shape bad[] = {{9, 0, ring}, {9, layout::max_slots + 1, ring}, {9, 1, 0}, {9, 1, 8192}, {9, 1, 20000},
+                                 {9, 1, 128U << 20}, {9, 1, ~0U}, {9, 1, ring, 1, 0, 0}, {9, 1, ring, 1, 0, layout::max_nodes + 1}};
+    for (const segment_shape &b : bad) {
+        EXPECT_EQ(EINVAL, mine.create(directory.path().c_str(), b));
         EXPECT_FALSE(mine.why().empty());
         EXPECT_FALSE(mine.mapped());
     }
@@ -96,7 +114,7 @@ TEST_F(segments, impossible_geometry_is_refused_and_leaves_nothing) {
 }
 
 TEST_F(segments, a_missing_directory_is_an_error_with_its_reason) {
-    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", 9, 1, ring, 1));
+    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", {9, 1, ring, 1}));
     EXPECT_FALSE(mine.why().empty());
     EXPECT_EQ(-1, mine.fd());
 }
@@ -111,16 +129,16 @@ TEST_F(segments, its_name_is_told_once_the_file_is_there_and_before_its_space_is
         told = path;
         size_then = 0 == stat(path, &st) ? st.st_size : -1;
     };
-    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", 9, 1, ring, 1, 0, named));
+    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", {9, 1, ring}, named));
     EXPECT_EQ("", told);
-    ASSERT_EQ(0, mine.create(directory.path().c_str(), 9, 3, ring, 1, 0, named));
+    ASSERT_EQ(0, mine.create(directory.path().c_str(), {9, 3, ring}, named));
     EXPECT_EQ(std::string(mine.ticket().directory) + "/" + mine.ticket().name, told);
     EXPECT_EQ(0, size_then);
 }
 
 TEST_F(segments, a_directory_too_long_for_the_ticket_is_an_error) {
     const std::string deep = "/" + std::string(200, 'd');
-    EXPECT_EQ(ENAMETOOLONG, mine.create(deep.c_str(), 9, 1, ring, 1));
+    EXPECT_EQ(ENAMETOOLONG, mine.create(deep.c_str(), {9, 1, ring, 1}));
     EXPECT_FALSE(mine.mapped());
 }
 
@@ -130,7 +148,7 @@ TEST_F(segments, the_ticket_tells_where_the_file_is) {
 }
 
 TEST_F(segments, one_that_could_not_be_made_can_be_made_elsewhere) {
-    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", 9, 1, ring, 1));
+    EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", {9, 1, ring, 1}));
     EXPECT_EQ(0, make()) << mine.why();
     EXPECT_EQ(0, theirs_opens(mine.ticket()));
 }
@@ -162,7 +180,7 @@ TEST_F(segments, no_descriptor_is_left_open) {
     const unsigned before = test::open_descriptors();
     {
         segment a, b;
-        ASSERT_EQ(0, a.create(directory.path().c_str(), 9, 1, ring, 1));
+        ASSERT_EQ(0, a.create(directory.path().c_str(), {9, 1, ring, 1}));
         ASSERT_EQ(0, b.open(directory.path().c_str(), a.ticket()));
         EXPECT_EQ(-1, b.fd());
         segment_ticket wrong = a.ticket();
@@ -240,6 +258,9 @@ TEST_F(segments, every_wrong_field_of_the_header_is_refused) {
     refused("slots", h.slots, 2U, EPROTO);
     refused("slots", h.slots, 4U, EPROTO);
     refused("slots", h.slots, ~0U, EPROTO);
+    refused("nodes", h.nodes, 0U, EPROTO);
+    refused("nodes", h.nodes, layout::max_nodes - 1, EPROTO);
+    refused("nodes", h.nodes, layout::max_nodes + 1, EPROTO);
     refused("ring", h.ring_bytes, ring * 2, EPROTO);
     refused("ring", h.ring_bytes, ring + 64, EPROTO);
     refused("total", h.total_bytes, h.total_bytes + 4096, EPROTO);
@@ -298,16 +319,17 @@ TEST_F(segments, what_is_written_over_the_header_later_moves_nothing) {
     ASSERT_EQ(0, make());
     ASSERT_EQ(0, theirs_opens(mine.ticket()));
     const auto *helper = &theirs.helper(3);
-    const auto *nodes = theirs.nodes();
+    const auto *node = &theirs.node(1);
     const auto *relay = &theirs.relay();
     const auto *slot = &theirs.slot(2);
     std::memset(static_cast<void *>(&mine.header()), 0xff, sizeof(layout::segment_header));
     for (segment *s : {&mine, &theirs}) {
         EXPECT_EQ(3U, s->slots());
         EXPECT_EQ(ring, s->ring_bytes());
+        EXPECT_EQ(layout::max_nodes, s->nodes());
     }
     EXPECT_EQ(helper, &theirs.helper(3));
-    EXPECT_EQ(nodes, theirs.nodes());
+    EXPECT_EQ(node, &theirs.node(1));
     EXPECT_EQ(relay, &theirs.relay());
     EXPECT_EQ(slot, &theirs.slot(2));
 }
@@ -320,7 +342,7 @@ TEST_F(segments, a_full_directory_is_an_error_and_not_a_fault_later) {
         rmdir(mount_point.c_str());
         GTEST_SKIP() << "no file system can be mounted here: " << std::strerror(error);
     }
-    EXPECT_EQ(ENOSPC, mine.create(mount_point.c_str(), 9, 64, 65536, 1));
+    EXPECT_EQ(ENOSPC, mine.create(mount_point.c_str(), {9, 64, 65536, 1}));
     EXPECT_NE(std::string::npos, mine.why().find("KiB")) << mine.why();
     EXPECT_FALSE(mine.mapped());
     EXPECT_EQ(-1, mine.fd());
@@ -346,7 +368,7 @@ TEST_F(segments, signals_that_keep_coming_do_not_keep_one_from_being_made) {
     });
     for (int i = 0; i < 20; ++i) {
         segment s;
-        EXPECT_EQ(0, s.create(directory.path().c_str(), 9, 64, 262144, 1)) << s.why();
+        EXPECT_EQ(0, s.create(directory.path().c_str(), {9, 64, 262144, 1})) << s.why();
         if (HasFailure()) {
             break;
         }

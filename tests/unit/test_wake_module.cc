@@ -46,7 +46,7 @@ class with_the_module : public testing::TestWithParam<int> {
 protected:
     // Ranks of this process, as others see them on a board.
     void SetUp() override {
-        ASSERT_EQ(0, board.create("/dev/shm", 7, 4, 16384, 1));
+        ASSERT_EQ(0, board.create("/dev/shm", {7, 4, 16384, 1}));
         who = identity_of(board.header());
         for (unsigned i = 0; i < 4; ++i) {
             auto &c = board.slot(i).control;

@@ -92,8 +92,8 @@ void relay::receive_moved(std::uint64_t word, const std::byte *data, std::size_t
 
 void relay::announce() {
     announces_ = true;
-    for (std::uint32_t i = 0; is_open() && i < layout::max_nodes; ++i) {
-        if (0 != board_.nodes()[i].helper.generation.load(std::memory_order_relaxed)) {
+    for (std::uint32_t i = 0; is_open() && i < board_.nodes(); ++i) {
+        if (0 != board_.node(i).helper.generation.load(std::memory_order_relaxed)) {
             find(i);
         }
     }
@@ -137,7 +137,7 @@ unsigned relay::progress() {
 
 relay::node *relay::find(std::uint32_t index) {
     node &n = nodes_[index];
-    const layout::node_entry &e = board_.nodes()[index];
+    const layout::node_entry &e = board_.node(index);
     // relaxed: the address is read with its own edges, below
     const std::uint32_t generation = e.helper.generation.load(std::memory_order_relaxed);
     if (n.generation != generation && 0 == generation % 2) {
@@ -177,7 +177,7 @@ unsigned relay::push() {
     relay_item item;
     while (relay_take(board_.relay(), item)) {
         ++events;
-        if (!is_open() || item.node >= layout::max_nodes) {
+        if (!is_open() || item.node >= board_.nodes()) {
             continue;
         }
         node *n = find(item.node);

@@ -79,15 +79,14 @@ int engine::open_network() {
     return error;
 }
 
-int engine::create_board(std::uint32_t slots, const char *second_directory, void (*named)(const char *path)) {
-    const auto job = static_cast<std::uint32_t>(me_.name >> 32);
-    const auto create = [&](const char *directory) {
-        return segment_.create(directory, job, slots, params_.ring_bytes, params_.helpers, me_.node, named);
-    };
-    int error = create(params_.directory.c_str());
+int engine::create_board(std::uint32_t slots, const char *second_directory, void (*named)(const char *path),
+                         std::uint32_t nodes) {
+    const segment_shape shape{static_cast<std::uint32_t>(me_.name >> 32), slots, params_.ring_bytes, params_.helpers,
+                              me_.node, nodes};
+    int error = segment_.create(params_.directory.c_str(), shape, named);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
-        error = nullptr == second_directory ? error : create(second_directory);
+        error = nullptr == second_directory ? error : segment_.create(second_directory, shape, named);
     }
     if (0 != error) {
         return error;

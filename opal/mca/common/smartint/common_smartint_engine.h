@@ -84,9 +84,9 @@ public:
     // Create (leader) or map the node's board. 0, or an errno: the caller goes without
     // shared memory. slots: ranks of the job on this node.
     // second_directory: where to try if the one of the parameters will not do, or nullptr.
-    // named: see segment::create.
+    // named: see segment::create. nodes: others that this job may have, see segment_shape.
     int create_board(std::uint32_t slots, const char *second_directory = nullptr,
-                     void (*named)(const char *path) = nullptr);
+                     void (*named)(const char *path) = nullptr, std::uint32_t nodes = layout::max_nodes);
     int open_board(const segment_ticket &ticket);
     // The leader's: this helper was there and has ended, and no other has taken its place.
     bool helper_gone(unsigned index) const { return bells_.gone(index); }

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 10;
+inline constexpr std::uint32_t version = 11;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -25,7 +25,7 @@ inline constexpr std::uint32_t request_entries = 64; // one bit each in slot_con
 inline constexpr std::uint32_t notice_entries = 64;  // power of two; the oldest is overwritten
 inline constexpr std::uint32_t seen_entries = 64;    // power of two; direct mapped
 inline constexpr std::uint32_t copy_entries = 64;    // direct copies two ranks share
-inline constexpr std::uint32_t max_nodes = 1024;     // other nodes the relay can reach
+inline constexpr std::uint32_t max_nodes = 1024;     // other nodes the relay can reach; entries of the table: segment_header::nodes
 inline constexpr std::uint32_t relay_entries = 256;  // power of two
 inline constexpr std::uint32_t node_address_bytes = 96;
 inline constexpr std::uint32_t cpu_mask_words = 16; // 1024 processing units
@@ -61,6 +61,8 @@ struct alignas(line) segment_header {
     shared<std::uint32_t> ready;
     std::uint32_t helpers; // helpers this job was asked to run on this node
     std::uint64_t node;    // hash of this node's identity, not 0 where there are others
+    std::uint32_t nodes;   // entries of the node table, 1..max_nodes
+    std::uint32_t pad[3];
 };
 static_assert(sizeof(segment_header) == 2 * line);
 

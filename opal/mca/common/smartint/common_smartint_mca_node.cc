@@ -102,6 +102,11 @@ int open_own(const std::string &path) {
     return fd;
 }
 
+// There are no more of them than processes elsewhere, and at least a place for one.
+std::uint32_t other_nodes(const job_shape &j) {
+    return j.size < j.local ? layout::max_nodes : std::clamp<std::uint32_t>(j.size - j.local, 1, layout::max_nodes);
+}
+
 bool wants_board(const params &p) { return 0 != p.shared_memory || "none" != p.progress; }
 
 } // namespace
@@ -208,7 +213,7 @@ void look_after_helpers() {
 
 void lead(const params &p, const job_shape &j, modex *mine) {
     engine &e = engine::instance();
-    if (!wants_board(p) || 0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job)) {
+    if (!wants_board(p) || 0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job, other_nodes(j))) {
         return;
     }
     segment &board = e.board_segment();

@@ -15,7 +15,7 @@ std::string own_directory();
 const char *host();
 
 struct job_shape {
-    std::uint32_t size = 1;   // processes of the job
+    std::uint32_t size = 0;   // processes of the job, 0: not known
     std::uint32_t local = 1;  // of them on this node
     std::uint32_t slot = 0;   // this one's place among those
     std::uint32_t leader = 0; // process number of the first of those

@@ -34,11 +34,11 @@ void fill(layout::address_cell &cell, std::uint32_t generation, const std::byte 
 // A node's entry, taken by whoever names it first; -1: the table is full. No entry is ever freed and all are searched in
 // one order, so that two who enter the same node meet at the same word, however long either stands still.
 std::int32_t enter(segment &board, std::uint64_t identity) {
-    for (std::uint32_t probe = 0; probe < layout::max_nodes; ++probe) {
-        const auto i = static_cast<std::uint32_t>((identity + probe) % layout::max_nodes);
+    for (std::uint32_t probe = 0; probe < board.nodes(); ++probe) {
+        const auto i = static_cast<std::uint32_t>((identity + probe) % board.nodes());
         std::uint64_t found = 0;
         // relaxed: nothing is read behind it; what the entry says has edges of its own (N1, N2)
-        if (board.nodes()[i].node.compare_exchange_strong(found, identity, std::memory_order_relaxed) ||
+        if (board.node(i).node.compare_exchange_strong(found, identity, std::memory_order_relaxed) ||
             identity == found) {
             return static_cast<std::int32_t>(i);
         }
@@ -100,18 +100,18 @@ std::int32_t publish_node(segment &board, const remote_node &node) {
     }
     const std::int32_t index = enter(board, node.identity);
     if (index >= 0) {
-        renew(board.nodes()[index], node, layout::first_address);
+        renew(board.node(static_cast<std::uint32_t>(index)), node, layout::first_address);
     }
     return index;
 }
 
 bool is_published(const segment &board, std::uint32_t index) {
-    return board.nodes()[index].helper.generation.load(std::memory_order_acquire) >= layout::first_address; // N2, pairs with N1
+    return board.node(index).helper.generation.load(std::memory_order_acquire) >= layout::first_address; // N2, pairs with N1
 }
 
 layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
                                           const helper_address &address) {
-    const layout::node_entry &to = board.nodes()[index];
+    const layout::node_entry &to = board.node(index);
     layout::relay_message_moved m{};
     m.head = relay_header(board, 0, to.secret_hi, to.secret_lo);
     m.node = board.header().node;
@@ -135,7 +135,7 @@ bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32
     if (*index >= 0) {
         // News may overtake each other, and every rank tells. Two helpers that both took another's place tell each
         // other at every new connection: if that were news, they would make new ones for ever.
-        renew(board.nodes()[*index],
+        renew(board.node(static_cast<std::uint32_t>(*index)),
               {m.node, reinterpret_cast<const std::byte *>(m.address), m.address_bytes, m.secret_hi, m.secret_lo},
               m.generation);
     }

@@ -39,7 +39,7 @@ void write_address(layout::address_cell &cell, const std::byte *address, std::si
 // The node's index in the table, of an entry that is written if there is none; -1: the table is full, or it is no node.
 // Once per node, by however many: where another one writes the entry and stands still, it may not be whole yet.
 std::int32_t publish_node(segment &board, const remote_node &node);
-// It is: its secrets and an address were written. index: below max_nodes.
+// It is: its secrets and an address were written. index: below board.nodes().
 bool is_published(const segment &board, std::uint32_t index);
 
 // Of a message to the helper of a node whose board has this secret: `count` notices follow, at most

@@ -21,21 +21,22 @@ struct plan {
     std::uint64_t helper_offset, slots_offset, stride, nodes_offset, relay_offset, total;
 };
 
-plan make_plan(std::uint32_t slots, std::uint32_t ring_bytes) {
+plan make_plan(const segment_shape &shape) {
     plan p{};
     p.helper_offset = sizeof(layout::segment_header);
     p.slots_offset = p.helper_offset + layout::max_helpers * sizeof(layout::helper_line);
-    p.stride = sizeof(layout::slot) + ring_bytes;
-    p.nodes_offset = p.slots_offset + static_cast<std::uint64_t>(slots) * p.stride;
-    p.relay_offset = p.nodes_offset + layout::max_nodes * sizeof(layout::node_entry);
+    p.stride = sizeof(layout::slot) + shape.ring_bytes;
+    p.nodes_offset = p.slots_offset + static_cast<std::uint64_t>(shape.slots) * p.stride;
+    p.relay_offset = p.nodes_offset + shape.nodes * sizeof(layout::node_entry);
     p.total = p.relay_offset + sizeof(layout::relay_queue);
     p.total = (p.total + 4095) & ~4095ULL;
     return p;
 }
 
-bool sane_geometry(std::uint32_t slots, std::uint32_t ring_bytes) {
-    return slots >= 1 && slots <= layout::max_slots && ring_bytes >= 16384 &&
-           ring_bytes <= (64U << 20) && 0 == (ring_bytes & (ring_bytes - 1));
+bool sane(const segment_shape &shape) {
+    return shape.slots >= 1 && shape.slots <= layout::max_slots && shape.nodes >= 1 &&
+           shape.nodes <= layout::max_nodes && shape.ring_bytes >= 16384 && shape.ring_bytes <= (64U << 20) &&
+           0 == (shape.ring_bytes & (shape.ring_bytes - 1));
 }
 
 } // namespace
@@ -56,18 +57,41 @@ int segment::map(int fd, std::uint64_t bytes) {
     return 0;
 }
 
-int segment::create(const char *directory, std::uint32_t job, std::uint32_t slots,
-                    std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node,
-                    void (*named)(const char *path)) {
-    if (!sane_geometry(slots, ring_bytes)) {
-        return fail(EINVAL, "number of ranks or ring size out of range");
+// All of it is memory from now on.
+int segment::reserve(std::uint64_t bytes) {
+    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return 0 == rc ? 0
+                   : fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(bytes >> 10) + " KiB needed)");
+}
+
+// Private copies: what decides where we read must not change under us.
+void segment::settle(const segment_shape &shape) {
+    const plan p = make_plan(shape);
+    slots_offset_ = p.slots_offset;
+    stride_ = p.stride;
+    nodes_offset_ = p.nodes_offset;
+    relay_offset_ = p.relay_offset;
+    slots_ = shape.slots;
+    nodes_ = shape.nodes;
+    ring_bytes_ = shape.ring_bytes;
+}
+
+int segment::create(const char *directory, const segment_shape &shape, void (*named)(const char *path)) {
+    if (!sane(shape)) {
+        return fail(EINVAL, "number of ranks or nodes or ring size out of range");
     }
     std::uint64_t secret[3];
     if (sizeof(secret) != getrandom(secret, sizeof(secret), 0)) {
         return fail(errno, "no random bytes to be had");
     }
     std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx",
-                  static_cast<unsigned>(geteuid()), job,
+                  static_cast<unsigned>(geteuid()), shape.job,
                   static_cast<unsigned long long>(secret[2]));
     if (std::strlen(directory) >= sizeof(ticket_.directory)) {
         return fail(ENAMETOOLONG, std::strerror(ENAMETOOLONG));
@@ -82,17 +106,9 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     if (nullptr != named) {
         named(path_.c_str());
     }
-    const plan p = make_plan(slots, ring_bytes);
-    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(p.total));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (0 != rc) {
-        return fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(p.total >> 10) +
-                            " KiB needed)");
+    const plan p = make_plan(shape);
+    if (int error = reserve(p.total); 0 != error) {
+        return error;
     }
     if (int error = map(fd_, p.total); 0 != error) {
         return error;
@@ -101,33 +117,29 @@ int segment::create(const char *directory, std::uint32_t job, std::uint32_t slot
     auto *h = new (base_) layout::segment_header{};
     h->magic = layout::magic;
     h->version = layout::version;
-    h->slots = slots;
+    h->slots = shape.slots;
     h->total_bytes = p.total;
     h->secret_hi = secret[0];
     h->secret_lo = secret[1];
     h->slot_stride = p.stride;
     h->slots_offset = p.slots_offset;
-    h->ring_bytes = ring_bytes;
+    h->ring_bytes = shape.ring_bytes;
     h->uid = geteuid();
-    h->node = node;
+    h->node = shape.node;
+    h->nodes = shape.nodes;
     h->nodes_offset = p.nodes_offset;
     h->relay_offset = p.relay_offset;
     h->helper_offset = p.helper_offset;
-    h->job = job;
+    h->job = shape.job;
     h->layout_sum = layout::layout_sum;
-    h->helpers = helpers;
-    slots_offset_ = p.slots_offset;
-    stride_ = p.stride;
-    nodes_offset_ = p.nodes_offset;
-    relay_offset_ = p.relay_offset;
-    slots_ = slots;
-    ring_bytes_ = ring_bytes;
+    h->helpers = shape.helpers;
+    settle(shape);
     h->ready.store(1, std::memory_order_release); // S1, pairs with S2
     ticket_.secret_hi = secret[0];
     ticket_.secret_lo = secret[1];
-    ticket_.slots = slots;
-    ticket_.ring_bytes = ring_bytes;
-    ticket_.job = job;
+    ticket_.slots = shape.slots;
+    ticket_.ring_bytes = shape.ring_bytes;
+    ticket_.job = shape.job;
     return 0;
 }
 
@@ -142,12 +154,11 @@ int segment::validate(std::uint64_t bytes) {
                                 std::to_string(layout::version) +
                                 ": two different builds of smartint on this node");
     }
-    const std::uint32_t slots = h.slots;
-    const std::uint32_t ring = h.ring_bytes;
-    if (!sane_geometry(slots, ring)) {
+    const segment_shape shape{h.job, h.slots, h.ring_bytes, h.helpers, h.node, h.nodes}; // read once
+    if (!sane(shape)) {
         return fail(EPROTO, "geometry out of range");
     }
-    const plan p = make_plan(slots, ring);
+    const plan p = make_plan(shape);
     if (p.total != bytes || p.total != h.total_bytes || p.stride != h.slot_stride ||
         p.slots_offset != h.slots_offset || p.nodes_offset != h.nodes_offset ||
         p.relay_offset != h.relay_offset || p.helper_offset != h.helper_offset) {
@@ -156,12 +167,7 @@ int segment::validate(std::uint64_t bytes) {
     if (geteuid() != h.uid) {
         return fail(EPERM, "made by another user");
     }
-    slots_offset_ = p.slots_offset;
-    stride_ = p.stride;
-    nodes_offset_ = p.nodes_offset;
-    relay_offset_ = p.relay_offset;
-    slots_ = slots;
-    ring_bytes_ = ring;
+    settle(shape);
     return 0;
 }
 

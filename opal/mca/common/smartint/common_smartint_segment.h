@@ -25,6 +25,16 @@ struct segment_ticket {
     char directory[128] = {}; // where the leader could make it
 };
 
+// What one is made for.
+struct segment_shape {
+    std::uint32_t job = 0;
+    std::uint32_t slots = 0;      // 1..max_slots
+    std::uint32_t ring_bytes = 0; // a power of two, 16 KiB..64 MiB
+    std::uint32_t helpers = 1;
+    std::uint64_t node = 0;                   // hash of this node's identity, for its helper to tell others
+    std::uint32_t nodes = layout::max_nodes; // other nodes there is room for, 1..max_nodes
+};
+
 class segment {
 public:
     segment() = default;
@@ -33,13 +43,9 @@ public:
     segment &operator=(const segment &) = delete;
 
     // Create, size (the space is reserved now: a full file system is an error here, not a
-    // SIGBUS later), initialise and publish. ring_bytes: a power of two, 16 KiB..64 MiB.
-    // slots 1..max_slots. 0, or an errno with `why()` set.
-    // node: hash of this node's identity, for its helper to tell others.
+    // SIGBUS later), initialise and publish. 0, or an errno with `why()` set.
     // named: called as soon as there is a file of ours by that path, which takes milliseconds to become a segment.
-    int create(const char *directory, std::uint32_t job, std::uint32_t slots,
-               std::uint32_t ring_bytes, std::uint32_t helpers, std::uint64_t node = 0,
-               void (*named)(const char *path) = nullptr);
+    int create(const char *directory, const segment_shape &shape, void (*named)(const char *path) = nullptr);
     // Map what somebody else created. Refuses another owner, version, layout, size, secret.
     int open(const char *directory, const segment_ticket &ticket);
     // As open, for a process that inherited the descriptor (the helper). Closes fd.
@@ -64,9 +70,12 @@ public:
     std::byte *ring(unsigned i) const {
         return reinterpret_cast<std::byte *>(&slot(i)) + sizeof(layout::slot);
     }
-    layout::node_entry *nodes() const { return at<layout::node_entry>(nodes_offset_); }
+    layout::node_entry &node(std::uint32_t i) const { // i < nodes(), checked by the caller
+        return at<layout::node_entry>(nodes_offset_)[i];
+    }
     layout::relay_queue &relay() const { return *at<layout::relay_queue>(relay_offset_); }
     std::uint32_t slots() const { return slots_; }
+    std::uint32_t nodes() const { return nodes_; }
     std::uint32_t ring_bytes() const { return ring_bytes_; }
 
 private:
@@ -75,16 +84,19 @@ private:
     }
     int fail(int error, const std::string &why);
     int map(int fd, std::uint64_t bytes);
+    int reserve(std::uint64_t bytes);
+    void settle(const segment_shape &shape);
     int validate(std::uint64_t bytes);
 
     std::byte *base_ = nullptr;
     std::uint64_t bytes_ = 0;
-    // private copies: what decides where we read must not change under us
+    // by settle()
     std::uint64_t slots_offset_ = 0;
     std::uint64_t stride_ = 0;
     std::uint64_t nodes_offset_ = 0;
     std::uint64_t relay_offset_ = 0;
     std::uint32_t slots_ = 0;
+    std::uint32_t nodes_ = 0;
     std::uint32_t ring_bytes_ = 0;
     int fd_ = -1;
     bool owner_ = false;
