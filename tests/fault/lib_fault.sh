@@ -188,13 +188,25 @@ run_job() {
 
 # ---- expectations ----------------------------------------------------------------------------------
 
+# Two threads that meet an error at once both end the job, and Open MPI 4.1 crashes of it (in fclose below show_help, or in
+# ompi_mpi_abort): between the signal and its handler of fatal errors there is nothing but Open MPI and the C library.
+crashed_in_stock_abort() {
+    awk '/\*\*\* Process received signal/ { frames = 0; state = "open" }
+        state == "open" && /\] \[ *[0-9]+\] / {
+            if (/ompi_mpi_errors_are_fatal/) state = "stock"
+            else if (!/\/(libmpi|libopen-rte|libopen-pal|libc)\.so/ || ++frames > 12) state = "other"
+        }
+        /\*\*\* End of error message/ { if (state != "stock") bad = 1; seen = 1; state = "" }
+        END { exit !(seen && !bad && state == "") }' "$LOG"
+}
+
 # What looks like a crash is in $CRASH, and a complaint unless the test asked for one.
 CRASH_ASKED_FOR=
 expect_no_crash() {
     local line
     CRASH=
     line=$(grep -m 1 -E 'Signal: (Segmentation|Aborted|Bus|Floating)|terminate called|\*\*\* (stack|buffer) ' "$LOG")
-    if [ -n "$line" ] && ! grep -q 'PMIx_server_finalize' "$LOG"; then
+    if [ -n "$line" ] && ! grep -q 'PMIx_server_finalize' "$LOG" && ! crashed_in_stock_abort; then
         CRASH=$line
         [ -n "$CRASH_ASKED_FOR" ] || complain "crash: $line"
     fi

@@ -95,6 +95,8 @@ hit() {
     return $one
 }
 
+KILLS=kills # how the tests are called
+
 # One job, of which somebody is hit. All of it comes from the seed but the moment itself, which the machine's load moves.
 kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     local seed=$1 seconds=$2 np who how when pause threads times rank dead=no stopped= lost arguments
@@ -118,7 +120,7 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     draw 4; times=$((DRAWN + 1))
     HITS=
     # shellcheck disable=SC2086
-    begin_job "kills-$seed-$who-$how" 150 -np "$np" $arguments "$TORTURE" --seed "$seed" --time "$seconds" --threads "$threads" \
+    begin_job "$KILLS-$seed-$who-$how" 150 -np "$np" $arguments "$TORTURE" --seed "$seed" --time "$seconds" --threads "$threads" \
         --messages 60
     lib_say "# seed $seed: np $np, $threads threads, $arguments; $how of $who $rank at $when ms"
     [ $who != all ] || rank=$(seq 0 $((np - 1)) | xargs)

@@ -7,6 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
 S='--mca pml smartint'
+KILLS=cluster-kills
 torture_program
 cluster_up 2 none
 PPN=2
