@@ -81,7 +81,7 @@ client_job() {
     run_job "$name" "$limit" -np "$np" $WAY --mca smartint_stats_file "$WORK/stats.%r" "$@"
 }
 
-keep_base() { grep '^# ' "$LOG" >"$BASES/$1"; }
+keep_base() { grep -a '^# ' "$LOG" >"$BASES/$1"; }
 
 expect_base() {
     local difference
@@ -89,7 +89,7 @@ expect_base() {
         complain "there is nothing of Open MPI's own pml to compare with"
         return
     fi
-    difference=$(diff <(grep '^# ' "$LOG") "$BASES/$1" | grep '^[<>]' | head -n 2 | tr '\n' ' ')
+    difference=$(diff <(grep -a '^# ' "$LOG") "$BASES/$1" | grep '^[<>]' | head -n 2 | tr '\n' ' ')
     [ -z "$difference" ] || complain "not what Open MPI's own pml gives: $difference"
 }
 

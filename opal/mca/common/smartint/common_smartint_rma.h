@@ -398,6 +398,7 @@ private:
     step run_await_post(rma_peer *p, rma_item *i);
     step run_lock(rma_peer *p, rma_item *i);
     step run_flush(rma_peer *p, rma_item *i);
+    static bool answers_do(const rma_peer *p, const rma_item *i);
     step run_complete(rma_peer *p, rma_item *i);
     step run_local(rma_peer *p, rma_item *i);
     step over(rma_peer *p, rma_item *i);

@@ -76,7 +76,7 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
     const std::uint64_t bytes = i->target_layout.bytes();
     const bool small_pieces = pieces >= many_pieces && bytes < pieces * small_piece;
     // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
-    const bool ours = p->unacked || p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
+    const bool ours = p->unacked || p->fetching + p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
     return (small_pieces || (bytes >= by_two_from && ours)) && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
 }
 

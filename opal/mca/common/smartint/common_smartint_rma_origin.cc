@@ -264,6 +264,12 @@ rma::step rma::run_lock(rma_peer *p, rma_item *i) {
     return over(p, i);
 }
 
+// All that was sent is answered by itself, and the answer is waited for in MPI: whoever computes wants a notice, which goes
+// with an ack.
+bool rma::answers_do(const rma_peer *p, const rma_item *i) {
+    return !p->unacked && p->acks.empty() && !i->for_fence && !i->requested();
+}
+
 // Flush and unlock: until the target says that it has taken in what was sent, unless nothing is on its way. A lock that
 // this process holds in the target's words it lets go of by itself, behind a flush; the target does the others at an unlock.
 rma::step rma::run_flush(rma_peer *p, rma_item *i) {
@@ -284,6 +290,9 @@ rma::step rma::run_flush(rma_peer *p, rma_item *i) {
                 let_go(p, i->exclusive);
             }
             return over(p, i);
+        }
+        if (!unlocks && answers_do(p, i)) {
+            return run_local(p, i);
         }
         if (const step s = send_mark(p, i, wire::rma_kind::flush); step::done != s) {
             return s;
@@ -307,7 +316,7 @@ rma::step rma::run_complete(rma_peer *p, rma_item *i) {
         return s;
     }
     p->gets_before = p->gets_begun;
-    p->unposted = unposted(p) || p->unacked;
+    p->unposted = unposted(p) || p->unacked || 0 != p->fetching;
     p->unposted_at = p->window->fences_done;
     p->unacked = false; // nobody flushes across an epoch's end
     return run_local(p, i);
@@ -364,7 +373,7 @@ bool rma::unposted(rma_peer *p) {
 // Without a flush between them nothing orders a get behind a put of the same process. But programs count on it (the
 // requests of Global Arrays' port to MPI-3), as copies that are made in the call keep the order: so does this.
 bool rma::follows_messages(const rma_peer *p, const rma_item *i) {
-    return p->unacked && route::shared == p->ep->way && 0 == i->target_at.done() &&
+    return (p->unacked || 0 != p->fetching) && route::shared == p->ep->way && 0 == i->target_at.done() &&
            (rma_item::what::put == i->kind || rma_item::what::get == i->kind);
 }
 

@@ -71,7 +71,7 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
             i->origin_at = origin_before;
             return s;
         }
-        p->unacked = true;
+        p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
         if (fetches) {
             wake_sooner_or_later(p, i);
