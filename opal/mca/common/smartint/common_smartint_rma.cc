@@ -249,6 +249,7 @@ unsigned rma::progress(bool by_thread) {
         }
         end_transfers(p);
         pump(p);
+        p->stuck = p->stuck || step::full == send_bundle(p);
         drive_epochs(p->window); // one may have waited for the last of this
         if (p->unacked && !p->stuck && before != p->head) {
             // What had to wait is late already, and nobody may come to flush it soon: a target
@@ -411,6 +412,7 @@ unsigned rma::lost(endpoint *ep) {
         p->acks.clear();
         p->locals.clear();
         p->replies.clear();
+        forget_bundle(p);
         p->stuck = p->owed_wake = false;
         p->incoming = 0;
         p->fetching = p->getting = p->fetched = 0;

@@ -10,7 +10,7 @@
 // as it gets. So a call never waits for its epoch to open, and epochs that are begun before the
 // last one ended simply stand further back.
 //
-// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_wake.cc the target's attention,
+// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_bundle.cc several in one, rma_wake.cc the target's attention,
 // rma_direct.cc copies inside a node, rma_network.cc the network's own reads and writes, rma_arrive.cc
 // messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
@@ -162,7 +162,8 @@ struct rma_peer {
     std::uint32_t ahead = 0;   // bytes that did
     bool passing = false;      // a lock of all is asked for
     std::uint64_t asked_at = 0; // us: that, or that it passes
-    bool unacked = false;     // messages since the last flush or unlock
+    bool unacked = false;     // stores sent, or in the bundle, since the last flush or unlock
+    std::vector<std::byte> bundle; // small stores that are not sent yet
     bool stuck = false;       // the transport is full
     std::uint32_t told = 0;   // sequence the target was last woken for
     bool attentive = false;   // its application gave the last answer: it may still be in MPI
@@ -417,10 +418,20 @@ private:
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
                   const std::byte *data, std::uint32_t bytes);
+    step send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,
+                      const std::byte *data, std::uint32_t bytes);
     // Small ones that stand outside the queue: sent or kept, never refused.
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
                   std::uint64_t at, rma_epoch_kind notice);
     std::uint8_t answer_flags() const; // of a target
+
+    // rma_bundle.cc
+    static std::size_t bytes_ahead(const rma_peer *p, wire::rma_kind kind, std::size_t whole);
+    step send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+                       std::uint32_t bytes);
+    step send_bundle(rma_peer *p);
+    void forget_bundle(rma_peer *p);
+    void open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes);
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
@@ -524,6 +535,7 @@ private:
     std::vector<std::byte> fetched_; // what was at the target
     std::vector<std::byte> combined_; // what is to be there
     std::vector<std::byte> joined_; // runs and data of a message
+    std::vector<std::vector<std::byte>> spare_bundles_;
     std::vector<rma_run> runs_;    // of the message being sent
     std::vector<rma_run> arrived_; // of the one being taken in
 };

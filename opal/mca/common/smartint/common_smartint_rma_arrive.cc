@@ -45,7 +45,7 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
-    if (p->lock_pending && h.kind <= wire::rma_kind::complete) {
+    if (p->lock_pending && (h.kind <= wire::rma_kind::complete || wire::rma_kind::bundle == h.kind)) {
         if (whole > wire::rma_ahead_bytes - p->kept_bytes) {
             e_.refuse();
             return;
@@ -62,6 +62,10 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
 void rma::take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes) {
     wire::rma_head h{};
     std::memcpy(&h, message, sizeof(h));
+    if (wire::rma_kind::bundle == h.kind) {
+        open_bundle(p, message + sizeof(h), bytes - sizeof(h));
+        return;
+    }
     arrived_.resize(h.runs);
     if (0 != h.runs) {
         std::memcpy(arrived_.data(), message + sizeof(h), h.runs * sizeof(rma_run));

@@ -157,20 +157,33 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     }
     const std::size_t whole = sizeof(head) + runs.size() * sizeof(rma_run) + bytes;
     const bool kept = head.kind <= wire::rma_kind::complete; // by a target that has not granted the lock
-    if (kept && !may_go_ahead(p, whole)) {
+    const std::size_t ahead = bytes_ahead(p, head.kind, whole);
+    if (kept && !may_go_ahead(p, ahead)) {
         return step::blocked;
     }
+    const step s = kept ? send_in_order(p, head, runs, data, bytes)
+                        : send_message(p, head, runs.data(), runs.size(), data, bytes);
+    if (step::done == s && kept && nullptr != p->asked) {
+        p->ahead += static_cast<std::uint32_t>(ahead);
+        e_.stats_.add(stat::rma_ahead);
+    }
+    return s;
+}
+
+rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,
+                            const std::byte *data, std::uint32_t bytes) {
+    endpoint *ep = p->ep;
     head.sequence = ep->rma_out + 1;
     std::byte header[sizeof(head) + sizeof(rma_run)];
     std::memcpy(header, &head, sizeof(head));
     std::uint32_t header_bytes = sizeof(head);
-    if (1 == runs.size()) {
-        std::memcpy(header + sizeof(head), runs.data(), sizeof(rma_run));
+    if (1 == count) {
+        std::memcpy(header + sizeof(head), runs, sizeof(rma_run));
         header_bytes += sizeof(rma_run);
-    } else if (!runs.empty()) {
-        const std::size_t all = runs.size() * sizeof(rma_run);
+    } else if (0 != count) {
+        const std::size_t all = count * sizeof(rma_run);
         joined_.resize(std::max<std::size_t>(joined_.size(), all + bytes));
-        std::memcpy(joined_.data(), runs.data(), all);
+        std::memcpy(joined_.data(), runs, all);
         if (0 != bytes) {
             std::memcpy(joined_.data() + all, data, bytes);
         }
@@ -182,10 +195,6 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
-        if (kept && nullptr != p->asked) {
-            p->ahead += static_cast<std::uint32_t>(whole);
-            e_.stats_.add(stat::rma_ahead);
-        }
         ++ep->rma_out;
         e_.bytes_moved_ += bytes;
         return step::done;

@@ -37,7 +37,8 @@ enum class rma_kind : std::uint8_t {
     want_key = 16, // to the target
     key = 17,      // to the origin: at, more: the memory; data: its key, none where no operand: it can't be reached
     pass = 18,     // to the target: the sender, who waits for its shared lock, comes before exclusive ones
-    count_ = 19
+    bundle = 19,   // to the target: several of the kinds up to complete, without lock, each behind an rma_part
+    count_ = 20
 };
 
 enum rma_flags : std::uint8_t {
@@ -70,6 +71,14 @@ struct rma_head {
     std::uint64_t at; // packed offset in it
     std::uint64_t more;
 };
+
+// In a bundle before each message, which begins and ends at a multiple of rma_part_step; of that size itself.
+struct rma_part {
+    std::uint32_t bytes; // of the message, its head included
+    std::uint32_t pad[3];
+};
+inline constexpr std::size_t rma_part_step = 16; // data lies as it does in a message by itself
+static_assert(sizeof(rma_part) == rma_part_step && 0 == sizeof(rma_head) % rma_part_step);
 
 static_assert(sizeof(rma_head) == 48 && std::is_trivially_copyable_v<rma_head>);
 // A message of one run goes out with head and run as its header, the data from where it is.

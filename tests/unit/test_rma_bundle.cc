@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Small stores towards another node: several in one message, in order, and none of them later than what waits for it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "harness_exchange.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+using std::byte;
+
+constexpr std::uint32_t window_id = 9;
+constexpr std::size_t cells = 4096;
+
+struct bundles : testing::Test {
+    bundles() : n(test_params("none")) {
+        zero = make_window(n.a, window_id, 0, {member_of(n.a.add_self(), own), member_of(n.to_b, memory())}, false);
+        one = make_window(n.b, window_id, 1, {member_of(n.to_a, own), member_of(n.b.add_self(), memory())}, false);
+        n.a.enter();
+        p = n.a.one_sided().peer(zero, 1);
+        n.a.leave();
+        put(0, cells - 1); // the connection is made
+        flushed();
+        std::fill(target_bytes.begin(), target_bytes.end(), byte{0});
+        sent_before = p->ep->rma_out;
+        served_before = count(n.b, stat::rma_served);
+    }
+    ~bundles() override {
+        destroy_window(n.a, zero);
+        destroy_window(n.b, one);
+    }
+    std::vector<byte> &memory() {
+        target_bytes.resize(cells * sizeof(std::uint64_t));
+        return target_bytes;
+    }
+    std::uint64_t cell(std::size_t i) {
+        std::uint64_t v = 0;
+        std::memcpy(&v, target_bytes.data() + i * sizeof(v), sizeof(v));
+        return v;
+    }
+    // operation: of values[from] and those behind it, to the cells from `to` on
+    void submit(rma_item::what kind, std::size_t from, std::size_t to, std::size_t count, rma_sync *sync = nullptr) {
+        n.a.enter();
+        rma_item *i = rma::make(kind, sync);
+        const rma_layout layout(count * sizeof(std::uint64_t));
+        i->target = reinterpret_cast<std::uint64_t>(target_bytes.data()) + to * sizeof(std::uint64_t);
+        i->target_layout = layout;
+        i->op = rma_operator::sum;
+        i->type = rma_type::i64;
+        i->origin = reinterpret_cast<byte *>(values.data() + from);
+        i->origin_layout = layout;
+        i->result = reinterpret_cast<byte *>(fetched.data() + from);
+        i->result_layout = layout;
+        n.a.one_sided().submit(p, i);
+        n.a.leave();
+    }
+    void put(std::size_t from, std::size_t to, std::size_t count = 1) { submit(rma_item::what::put, from, to, count); }
+    std::unique_ptr<rma_sync> flush() {
+        auto sync = std::make_unique<rma_sync>();
+        n.a.enter();
+        n.a.one_sided().flush(p, sync.get());
+        n.a.leave();
+        return sync;
+    }
+    void flushed() {
+        const auto sync = flush();
+        n.drive("a flush", [&] { return sync->done(); });
+        EXPECT_EQ(rma_error::none, sync->error);
+    }
+    std::uint32_t sent() { return p->ep->rma_out - sent_before; }
+    std::uint64_t served() { return count(n.b, stat::rma_served) - served_before; }
+    std::uint64_t refused() { return count(n.b, stat::refused_messages); }
+
+    network_pair n;
+    std::vector<std::uint64_t> values = std::vector<std::uint64_t>(cells, 5);
+    std::vector<std::uint64_t> fetched = std::vector<std::uint64_t>(cells);
+    std::vector<byte> own = std::vector<byte>(64);
+    std::vector<byte> target_bytes;
+    std::uint32_t sent_before = 0;
+    std::uint64_t served_before = 0;
+    rma_window *zero = nullptr;
+    rma_window *one = nullptr;
+    rma_peer *p = nullptr;
+};
+
+TEST_F(bundles, stores_and_the_flush_behind_them_are_one_message) {
+    for (std::size_t i = 0; i < 8; ++i) {
+        values[i] = 100 + i;
+        put(i, 2 * i);
+    }
+    submit(rma_item::what::accumulate, 100, 0, 1);
+    EXPECT_EQ(0U, sent());
+    EXPECT_FALSE(rma::settled(p));
+    values[0] = 1; // what was put is a copy
+    flushed();
+    EXPECT_EQ(1U, sent());
+    EXPECT_EQ(10U, served());
+    EXPECT_EQ(105U, cell(0)) << "in order";
+    for (std::size_t i = 1; i < 8; ++i) {
+        EXPECT_EQ(100 + i, cell(2 * i));
+        EXPECT_EQ(0U, cell(2 * i - 1));
+    }
+    EXPECT_TRUE(rma::settled(p));
+}
+
+TEST_F(bundles, a_fetch_takes_them_along_and_sees_them) {
+    values[0] = 40;
+    put(0, 3);
+    submit(rma_item::what::accumulate, 1, 3, 1);
+    rma_sync sync;
+    submit(rma_item::what::fetch, 2, 3, 1, &sync);
+    EXPECT_EQ(1U, sent());
+    n.drive("the fetch", [&] { return sync.done(); });
+    EXPECT_EQ(45U, fetched[2]);
+    EXPECT_EQ(50U, cell(3));
+    flushed();
+    EXPECT_EQ(2U, sent()) << "the stores want an answer of their own";
+}
+
+TEST_F(bundles, what_is_fetched_wants_no_flush_of_its_own) {
+    rma_sync sync;
+    submit(rma_item::what::fetch, 2, 3, 1, &sync);
+    submit(rma_item::what::get, 4, 3, 1);
+    EXPECT_EQ(2U, sent());
+    const auto waits = flush();
+    EXPECT_FALSE(waits->done());
+    n.drive("the flush", [&] { return waits->done(); });
+    EXPECT_TRUE(sync.done());
+    EXPECT_EQ(5U, fetched[4]);
+    EXPECT_EQ(2U, sent());
+}
+
+TEST_F(bundles, the_next_pass_sends_what_nothing_waits_for) {
+    values[0] = 77;
+    put(0, 1);
+    EXPECT_EQ(0U, sent());
+    n.a.progress();
+    EXPECT_EQ(1U, sent());
+    n.drive("the store", [&] { return 77 == cell(1); });
+    EXPECT_FALSE(rma::settled(p));
+    flushed();
+    EXPECT_EQ(2U, sent());
+}
+
+TEST_F(bundles, more_than_one_message_has_room_for_goes_in_order) {
+    for (std::size_t i = 0; i < cells; ++i) {
+        values[i] = i;
+    }
+    for (std::size_t i = 0; i < 2000; ++i) {
+        put(i, i % 7, 1 + i % 3);
+    }
+    EXPECT_GT(sent(), 20U);
+    EXPECT_LT(sent(), 200U);
+    flushed();
+    EXPECT_EQ(2001U, served());
+    std::vector<std::uint64_t> model(cells);
+    for (std::size_t i = 0; i < 2000; ++i) {
+        for (std::size_t k = 0; k < 1 + i % 3; ++k) {
+            model[i % 7 + k] = i + k;
+        }
+    }
+    for (std::size_t i = 0; i < 10; ++i) {
+        EXPECT_EQ(model[i], cell(i)) << i;
+    }
+}
+
+TEST_F(bundles, a_large_one_goes_behind_those_before_it) {
+    put(0, 10);
+    values[1] = 9;
+    values[2] = 11;
+    put(1, 0, 500); // cell 10 too
+    EXPECT_EQ(2U, sent());
+    put(2, 10);
+    flushed();
+    EXPECT_EQ(3U, sent());
+    EXPECT_EQ(9U, cell(0));
+    EXPECT_EQ(11U, cell(10));
+    EXPECT_EQ(5U, cell(11));
+}
+
+TEST_F(bundles, behind_a_lock_that_is_not_granted_a_target_keeps_no_more_than_it_allows) {
+    rma_sync mine;
+    n.b.enter(); // the target holds its own lock
+    rma_peer *self = n.b.one_sided().peer(one, 1);
+    n.b.one_sided().lock(self, true, &mine);
+    n.b.leave();
+    ASSERT_TRUE(mine.done());
+    rma_sync lock;
+    n.a.enter();
+    n.a.one_sided().lock(p, true, &lock);
+    n.a.leave();
+    for (std::size_t i = 0; i < 1000; ++i) {
+        values[i] = i;
+        put(i, i % 50);
+    }
+    rma_sync unlock;
+    n.a.enter();
+    n.a.one_sided().unlock(p, &unlock);
+    n.a.leave();
+    for (int i = 0; i < 200; ++i) {
+        n.a.progress();
+        n.b.progress();
+    }
+    EXPECT_FALSE(unlock.done());
+    EXPECT_EQ(0U, cell(1)) << "the lock is another's";
+    EXPECT_EQ(0U, refused());
+    rma_sync gone;
+    n.b.enter();
+    n.b.one_sided().unlock(self, &gone);
+    n.b.leave();
+    n.drive("the epoch", [&] { return lock.done() && unlock.done(); });
+    for (std::size_t i = 0; i < 50; ++i) {
+        EXPECT_EQ(950 + i, cell(i));
+    }
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(bundles, those_of_a_lost_peer_are_forgotten) {
+    put(0, 1);
+    n.a.enter();
+    engine_access::lose(n.a, n.to_b);
+    n.a.leave();
+    n.a.progress();
+    EXPECT_TRUE(p->bundle.empty());
+    const auto sync = flush();
+    EXPECT_TRUE(sync->done());
+    EXPECT_EQ(rma_error::lost, sync->error);
+}
+
+// A peer of the same job is not trusted with what it says of its parts.
+TEST_F(bundles, one_that_is_no_bundle_is_refused_from_there_on) {
+    struct part {
+        wire::rma_part what;
+        wire::rma_head head;
+        rma_run run;
+        std::uint64_t data[2];
+    };
+    static_assert(0 == sizeof(part) % wire::rma_part_step);
+    struct {
+        wire::rma_head head;
+        part parts[2];
+    } m{};
+    m.head.name = name_of(0);
+    m.head.window = window_id;
+    m.head.kind = wire::rma_kind::bundle;
+    for (part &x : m.parts) {
+        x.what.bytes = sizeof(part) - sizeof(x.what) - sizeof(x.data[1]);
+        x.head.kind = wire::rma_kind::put;
+        x.head.runs = 1;
+        x.run = {static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target_bytes.data())), 8, 8, 1};
+        x.data[0] = 3;
+    }
+    m.parts[1].run.offset += 8;
+    const auto good = m;
+    const auto arrive = [&](std::size_t bytes = sizeof(m)) {
+        std::vector<byte> message(bytes); // its end is where the sanitizer looks
+        std::memcpy(message.data(), &m, bytes);
+        std::fill(target_bytes.begin(), target_bytes.end(), byte{0});
+        const std::uint64_t before = refused();
+        n.b.enter();
+        engine_access::dispatch(n.b, n.to_a, wire::rma, message.data(), static_cast<std::uint32_t>(bytes));
+        n.b.leave();
+        m = good;
+        return refused() - before;
+    };
+    EXPECT_EQ(0U, arrive());
+    EXPECT_EQ(3U, cell(0));
+    EXPECT_EQ(3U, cell(1));
+    EXPECT_EQ(0U, arrive(sizeof(m) - sizeof(std::uint64_t))) << "the last need not be filled up";
+    EXPECT_EQ(3U, cell(1));
+    EXPECT_EQ(0U, arrive(sizeof(m.head))) << "nothing in it";
+    const auto second = [&](auto change) {
+        change(m.parts[1]);
+        EXPECT_EQ(1U, arrive());
+        EXPECT_EQ(3U, cell(0)) << "those before it are as good as by themselves";
+        EXPECT_EQ(0U, cell(1));
+    };
+    second([](part &x) { x.what.bytes = 0; });
+    second([](part &x) { x.what.bytes = sizeof(x.head) - 1; });
+    second([](part &x) { x.what.bytes = sizeof(part) - sizeof(x.what) + 1; });
+    second([](part &x) { x.what.bytes = ~0U; });
+    second([](part &x) { x.head.runs = 2; });
+    second([](part &x) { x.head.runs = ~0U; });
+    for (const auto kind : {wire::rma_kind::none, wire::rma_kind::lock, wire::rma_kind::bundle, wire::rma_kind::ack,
+                            wire::rma_kind::data, wire::rma_kind::barrier, wire::rma_kind::count_}) {
+        second([&](part &x) { x.head.kind = kind; });
+    }
+    EXPECT_EQ(1U, arrive(sizeof(m) - sizeof(part) + 4)) << "cut in a length";
+    EXPECT_EQ(1U, arrive(sizeof(m) - 2 * sizeof(std::uint64_t))) << "cut in a message";
+    m.parts[1].run.offset = 8; // outside: no malformed message, but its sender is told
+    EXPECT_EQ(0U, arrive());
+    EXPECT_EQ(1U, count(n.b, stat::rma_refused));
+}
+
+} // namespace
+} // namespace smartint
