@@ -206,6 +206,24 @@ void message(bench &b, input &in) {
     if (!runs.empty()) {
         std::memcpy(m.data() + sizeof(h), runs.data(), runs.size() * sizeof(rma_run));
     }
+    if (0 == in.below(4)) { // as a part of a bundle, or several
+        wire::rma_head whole = h;
+        whole.kind = wire::rma_kind::bundle;
+        whole.runs = 0;
+        std::vector<std::byte> all(sizeof(whole));
+        std::memcpy(all.data(), &whole, sizeof(whole));
+        for (unsigned n = in.below(3); n > 0; --n) {
+            const wire::rma_part part{0 == in.below(8) ? static_cast<std::uint32_t>(in.number())
+                                                       : static_cast<std::uint32_t>(m.size()),
+                                      {}};
+            const std::size_t before = all.size();
+            const std::size_t rest = m.size() % wire::rma_part_step;
+            all.resize(before + sizeof(part) + m.size() + (0 == rest ? 0 : wire::rma_part_step - rest));
+            std::memcpy(all.data() + before, &part, sizeof(part));
+            std::memcpy(all.data() + before + sizeof(part), m.data(), m.size());
+        }
+        m = std::move(all);
+    }
     if (0 == in.below(16)) {
         m.resize(in.below(static_cast<unsigned>(m.size()) + 1));
     }

@@ -48,10 +48,13 @@ int begin_receive(receive_request *r) {
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
     r->active = true;
+    const endpoint *peer = r->op.peer; // where it has ended others may have the request
+    const int tag = r->tag;
     engine &e = engine::instance();
     e.enter();
     e.receive(&r->op);
     e.finish_operation(&r->op);
+    finish_own(e, peer, tag);
     e.leave();
     return OMPI_SUCCESS;
 }

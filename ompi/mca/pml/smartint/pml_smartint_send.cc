@@ -23,6 +23,7 @@ bool try_inline(endpoint *ep, const void *buf, std::size_t count, ompi_datatype_
     engine &e = engine::instance();
     e.enter();
     const bool sent = e.try_eager(ep, m, base, static_cast<std::uint32_t>(bytes));
+    finish_own(e, ep, tag);
     e.leave();
     return sent;
 }
@@ -93,6 +94,7 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     e.enter();
     e.send(&r->op);
     e.finish_operation(&r->op);
+    finish_own(e, ep, tag);
     e.leave();
     return OMPI_SUCCESS;
 }
@@ -122,10 +124,12 @@ int begin_send(send_request *r) {
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
     r->active = true;
+    const int tag = r->tag; // where it has ended others may have the request
     engine &e = engine::instance();
     e.enter();
     e.send(&r->op);
     e.finish_operation(&r->op);
+    finish_own(e, ep, tag);
     e.leave();
     return OMPI_SUCCESS;
 }

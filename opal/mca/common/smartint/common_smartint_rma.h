@@ -426,7 +426,7 @@ private:
     std::uint8_t answer_flags() const; // of a target
 
     // rma_bundle.cc
-    static std::size_t bytes_ahead(const rma_peer *p, wire::rma_kind kind, std::size_t whole);
+    void send_other_bundles(const rma_peer *p);
     step send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                        std::uint32_t bytes);
     step send_bundle(rma_peer *p);

@@ -14,9 +14,9 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_part = 1024; // bytes of a message that is kept
-constexpr std::size_t most_bundle = wire::rma_ahead_bytes / 4; // what may go ahead of a grant is several
-constexpr std::size_t most_spare = 16; // buffers that nobody uses
+constexpr std::size_t most_part = 2048;    // bytes of a message that is kept; more is worth to be under way early
+constexpr std::size_t most_bundle = 16384; // bytes of all
+constexpr std::size_t most_spare = 4; // buffers that nobody uses
 
 constexpr std::size_t part_bytes(std::size_t message) {
     return sizeof(wire::rma_part) + (message + wire::rma_part_step - 1) / wire::rma_part_step * wire::rma_part_step;
@@ -30,7 +30,8 @@ enum class place { joins, opens, alone };
 place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
     const std::size_t most = std::min<std::size_t>(most_bundle, p->ep->max_payload);
     const std::size_t part = part_bytes(whole);
-    if (route::network != p->ep->way || whole > most_part || part > most || wire::rma_kind::lock == kind) {
+    // Ahead of a grant all goes at once: its target has it when the lock comes, and its origin may compute from now on.
+    if (route::network != p->ep->way || nullptr != p->asked || whole > most_part || part > most || wire::rma_kind::lock == kind) {
         return place::alone;
     }
     if (!p->bundle.empty() && p->bundle.size() + part <= most) {
@@ -41,10 +42,14 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
 
 } // namespace
 
-// What it takes of those that may go ahead of a grant, as its target will count it.
-std::size_t rma::bytes_ahead(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
-    const place where = place_of(p, kind, whole);
-    return place::alone == where ? whole : part_bytes(whole) + (place::opens == where ? sizeof(wire::rma_head) : 0);
+// What stands behind stores of other windows or targets is not to be seen before them by whoever both are for, where that can
+// be helped: they would go in the next pass.
+void rma::send_other_bundles(const rma_peer *p) {
+    for (rma_peer *other : active_) {
+        if (other != p && step::full == send_bundle(other)) {
+            other->stuck = true;
+        }
+    }
 }
 
 // To a target. A store waits there for others; what else joins them is waited for, and all go.
@@ -53,6 +58,9 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
     const std::size_t run_bytes = runs.size() * sizeof(rma_run);
     const std::size_t whole = sizeof(head) + run_bytes + bytes;
     const place where = place_of(p, head.kind, whole);
+    if (!stores(head.kind)) {
+        send_other_bundles(p);
+    }
     if (place::joins != where) {
         if (const step s = send_bundle(p); step::done != s) {
             return s;

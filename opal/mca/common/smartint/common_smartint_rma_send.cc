@@ -157,14 +157,13 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     }
     const std::size_t whole = sizeof(head) + runs.size() * sizeof(rma_run) + bytes;
     const bool kept = head.kind <= wire::rma_kind::complete; // by a target that has not granted the lock
-    const std::size_t ahead = bytes_ahead(p, head.kind, whole);
-    if (kept && !may_go_ahead(p, ahead)) {
+    if (kept && !may_go_ahead(p, whole)) {
         return step::blocked;
     }
     const step s = kept ? send_in_order(p, head, runs, data, bytes)
                         : send_message(p, head, runs.data(), runs.size(), data, bytes);
     if (step::done == s && kept && nullptr != p->asked) {
-        p->ahead += static_cast<std::uint32_t>(ahead);
+        p->ahead += static_cast<std::uint32_t>(whole);
         e_.stats_.add(stat::rma_ahead);
     }
     return s;
