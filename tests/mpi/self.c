@@ -133,6 +133,52 @@ static void on(MPI_Comm comm, const char *name)
     MPI(MPI_Type_free(&strided));
 }
 
+// Both sides of such a message have ended when both calls have returned: the first test says so (programs take it for granted).
+static void ended(MPI_Comm comm)
+{
+    static const int sizes[] = {0, 1, 1000, 65537, 1 << 20};
+    enum { MESSAGES = 3 };
+    MPI_Request request[2 * MESSAGES];
+    int me;
+    MPI(MPI_Comm_rank(comm, &me));
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); ++s) {
+        for (int form = 0; form < 8; ++form) {          // isend, issend, persistent, send; the receive after the send
+            const int late = form / 4, n = sizes[s];
+            int flag = 0;
+            if (late && 3 == form % 4) {
+                continue;
+            }
+            snprintf(note, sizeof(note), "one test after %d bytes to self, form %d", n, form);
+            make((size_t) n, key_of(81, n, form, 0));
+            for (int i = 0; !late && i < MESSAGES; ++i) {
+                MPI(MPI_Irecv(in, n, MPI_BYTE, me, TAG, comm, &request[i]));
+            }
+            for (int i = 0; i < MESSAGES; ++i) {
+                MPI_Request *const sent = &request[MESSAGES + i];
+                *sent = MPI_REQUEST_NULL;
+                switch (form % 4) {
+                case 0: MPI(MPI_Isend(out, n, MPI_BYTE, me, TAG, comm, sent)); break;
+                case 1: MPI(MPI_Issend(out, n, MPI_BYTE, me, TAG, comm, sent)); break;
+                case 2:
+                    MPI(MPI_Send_init(out, n, MPI_BYTE, me, TAG, comm, sent));
+                    MPI(MPI_Start(sent));
+                    break;
+                default: MPI(MPI_Send(out, n, MPI_BYTE, me, TAG, comm));
+                }
+            }
+            for (int i = 0; late && i < MESSAGES; ++i) {
+                MPI(MPI_Irecv(in, n, MPI_BYTE, me, TAG, comm, &request[i]));
+            }
+            MPI(MPI_Testall(2 * MESSAGES, request, &flag, MPI_STATUSES_IGNORE));
+            CHECK(flag, "a message has not ended");
+            for (int i = 0; 2 == form % 4 && i < MESSAGES; ++i) {
+                MPI(MPI_Request_free(&request[MESSAGES + i]));
+            }
+            VERIFY(in, (size_t) n, key_of(81, n, form, 0), "message to self");
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv, 1);
@@ -141,6 +187,8 @@ int main(int argc, char **argv)
     test_note = note;
     on(MPI_COMM_SELF, "MPI_COMM_SELF");
     on(MPI_COMM_WORLD, "MPI_COMM_WORLD");
+    ended(MPI_COMM_SELF);
+    ended(MPI_COMM_WORLD);
     MPI_Comm dup;
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     on(dup, "a duplicate of MPI_COMM_WORLD");
