@@ -27,7 +27,7 @@ bases() {
     local t
     way ob1
     for t in $(coarray_tests); do
-        client_job "coarrays-ob1-$t" 60 $IMAGES "$DIRECTORY/$t"
+        client_job "coarrays-ob1-$t" $SUITE_LIMIT $IMAGES "$DIRECTORY/$t"
         result
         keep_base "$t"
         verdict
@@ -40,7 +40,7 @@ coarrays() {
     shift
     WAY="$* --mca osc smartint"
     for t in $(coarray_tests); do
-        client_job "coarrays-$label-$t" 60 $IMAGES "$DIRECTORY/$t"
+        client_job "coarrays-$label-$t" $SUITE_LIMIT $IMAGES "$DIRECTORY/$t"
         result
         # What wants another number of images fails there as it likes; those that end an image tell it by the status.
         case $t$(cat "$BASES/$t") in
@@ -56,8 +56,11 @@ if [ ! -d "$DIRECTORY" ]; then
     fault_done
 fi
 bases
+KEPT=$LEFT_OUT
 for w in helper network $([ "$LONG" = no ] || echo none poll armed both read write copy eager-none network-eager-none); do
     way "$w"
+    # Operation by operation over sockets, thousands of them.
+    [ "$LONG" = yes ] || [ "$w" = helper ] || LEFT_OUT="$KEPT get_array send_array "
     coarrays "$w" "$WAY"
 done
 [ "$LONG" = no ] || coarrays ob1 --mca pml ob1
