@@ -223,6 +223,17 @@ TEST_F(bundles, behind_a_lock_that_is_not_granted_a_target_keeps_no_more_than_it
     EXPECT_EQ(0U, refused());
 }
 
+TEST_F(bundles, a_target_is_told_where_one_finds_no_room) {
+    for (unsigned k = 0; k < 200000 && !p->stuck; ++k) {
+        put(0, 1, 200);
+        n.a.progress();
+    }
+    ASSERT_TRUE(p->stuck);
+    EXPECT_EQ(p->ep->rma_out + 1, p->told);
+    flushed();
+    EXPECT_EQ(5U, cell(200));
+}
+
 TEST_F(bundles, those_of_a_lost_peer_are_forgotten) {
     put(0, 1);
     n.a.enter();

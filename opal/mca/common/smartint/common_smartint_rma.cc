@@ -249,7 +249,7 @@ unsigned rma::progress(bool by_thread) {
         }
         end_transfers(p);
         pump(p);
-        p->stuck = p->stuck || step::full == send_bundle(p);
+        hurry_bundle(p);
         drive_epochs(p->window); // one may have waited for the last of this
         if (p->unacked && !p->stuck && before != p->head) {
             // What had to wait is late already, and nobody may come to flush it soon: a target

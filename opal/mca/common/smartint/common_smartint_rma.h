@@ -430,6 +430,7 @@ private:
     step send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                        std::uint32_t bytes);
     step send_bundle(rma_peer *p);
+    void hurry_bundle(rma_peer *p);
     void forget_bundle(rma_peer *p);
     void open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes);
 

@@ -46,8 +46,8 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
 // be helped: they would go in the next pass.
 void rma::send_other_bundles(const rma_peer *p) {
     for (rma_peer *other : active_) {
-        if (other != p && step::full == send_bundle(other)) {
-            other->stuck = true;
+        if (other != p) {
+            hurry_bundle(other);
         }
     }
 }
@@ -111,6 +111,14 @@ rma::step rma::send_bundle(rma_peer *p) {
         forget_bundle(p);
     }
     return s;
+}
+
+// Where there is no room for it the target makes some, as for the head of a queue (pump).
+void rma::hurry_bundle(rma_peer *p) {
+    if (!p->stuck && step::full == send_bundle(p)) {
+        p->stuck = true;
+        wake_for(p, p->ep->rma_out + 1);
+    }
 }
 
 void rma::forget_bundle(rma_peer *p) {

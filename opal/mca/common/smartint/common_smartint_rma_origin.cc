@@ -130,7 +130,7 @@ void rma::pump(rma_peer *p) {
 
 void rma::go_on(rma_peer *p) {
     pump(p);
-    p->stuck = p->stuck || step::full == send_bundle(p); // what had to wait is late already
+    hurry_bundle(p); // what had to wait is late already
     settle_state(p);
     if (p->stuck) {
         activate(p);
