@@ -13,7 +13,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o availability availability.cc && mpirun -np 2 ./availability --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_data.h"
@@ -24,25 +24,21 @@ namespace bench {
 namespace {
 
 struct options : program_options {
-    std::vector<std::size_t> sizes{1 << 10,   4 << 10, 16 << 10, 64 << 10,
-                                   256 << 10, 1 << 20, 4 << 20};
+    std::vector<std::size_t> sizes{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
     int reps = 15;
     double threshold = 1.5, growth = 1.25;
     bool sender = true, receiver = true;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     arguments a("availability - of sender and receiver, by post-work-wait\n\n"
                 "  mpirun -np 2 ./availability [options]\n\n"
                 "Data is always checked.\n");
     a.sizes('s', "sizes", "message sizes, default 1K,4K,16K,64K,256K,1M,4M", o.sizes);
     a.value('r', "reps", "N", "repetitions of each amount of work (15)", o.reps, 1, 100'000);
-    a.value(0, "threshold", "X", "stop when iter_t is above X base_t (1.5)", o.threshold, 1.01,
-            100.);
-    a.value(0, "growth", "X", "of the amount of work from step to step (1.25)", o.growth, 1.01,
-            10.);
+    a.value(0, "threshold", "X", "stop when iter_t is above X base_t (1.5)", o.threshold, 1.01, 100.);
+    a.value(0, "growth", "X", "of the amount of work from step to step (1.25)", o.growth, 1.01, 10.);
     a.add('m', "mode", "LIST", "of sender, receiver (default: both)", [&o](const char *text) {
         o.sender = o.receiver = false;
         for (const auto part : split(text)) {
@@ -59,15 +55,11 @@ options parse(int argc, char **argv)
 
 class post_work_wait {
 public:
-    post_work_wait(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD)
-    {
-        clock_.compare();
-    }
+    post_work_wait(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD) { clock_.compare(); }
 
-    std::uint64_t run()
-    {
-        program_.say("%10s %-9s %10s %10s %10s %10s %8s   (us)\n", "bytes", "side", "base_t",
-                     "iter_t", "work_t", "overhead", "avail.");
+    std::uint64_t run() {
+        program_.say("%10s %-9s %10s %10s %10s %10s %8s   (us)\n", "bytes", "side", "base_t", "iter_t", "work_t",
+                     "overhead", "avail.");
         for (const std::size_t bytes : o_.sizes) {
             if (o_.receiver) {
                 one_size("receiver", bytes, 1);
@@ -82,8 +74,7 @@ public:
 
 private:
     // rank 0 sends, rank 1 receives; `worker` is the one that is measured
-    void one_size(const char *side, std::size_t bytes, int worker)
-    {
+    void one_size(const char *side, std::size_t bytes, int worker) {
         data_.resize(bytes);
         for (int i = 0; i < 3; ++i) {
             once(bytes, worker, 0);
@@ -105,12 +96,11 @@ private:
         out.put("work_t", side, bytes, "us", last_work);
         out.put("overhead", side, bytes, "us", overhead);
         out.put("availability", side, bytes, "1", availability);
-        program_.say("%10zu %-9s %10.2f %10.2f %10.2f %10.2f %8.2f\n", bytes, side, base, last_iter,
-                     last_work, overhead, availability);
+        program_.say("%10zu %-9s %10.2f %10.2f %10.2f %10.2f %8.2f\n", bytes, side, base, last_iter, last_work,
+                     overhead, availability);
     }
 
-    double median_of(std::size_t bytes, int worker, double work_us)
-    {
+    double median_of(std::size_t bytes, int worker, double work_us) {
         std::vector<double> v;
         for (int i = 0; i < o_.reps; ++i) {
             v.push_back(once(bytes, worker, work_us));
@@ -121,8 +111,7 @@ private:
     }
 
     // The worker's time from post to done.
-    double once(std::size_t bytes, int worker, double work_us)
-    {
+    double once(std::size_t bytes, int worker, double work_us) {
         ++repetition_;
         const int rank = program_.rank(), count = static_cast<int>(bytes);
         if (0 == rank) {
@@ -159,8 +148,7 @@ private:
     std::uint64_t repetition_ = 0, wrong_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2) {
@@ -173,7 +161,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -26,29 +26,22 @@ public:
     // `set` gets the option's value; `metavar` is its name in the help: nullptr, the option has
     // none; [X], it may be left out and is a null pointer then. `letter` 0: there is no short form.
     void add(char letter, const char *name, const char *metavar, std::string help,
-             std::function<void(const char *)> set)
-    {
+             std::function<void(const char *)> set) {
         options_.push_back({letter, name, metavar, std::move(help), std::move(set)});
     }
 
-    void flag(char letter, const char *name, std::string help, bool &target)
-    {
+    void flag(char letter, const char *name, std::string help, bool &target) {
         add(letter, name, nullptr, std::move(help), [&target](const char *) { target = true; });
     }
 
     template <typename T>
-    void value(char letter, const char *name, const char *metavar, std::string help, T &target,
-               T least, T most)
-    {
-        add(letter, name, metavar, std::move(help), [name, &target, least, most](const char *text) {
-            target = number(name, text, least, most);
-        });
+    void value(char letter, const char *name, const char *metavar, std::string help, T &target, T least, T most) {
+        add(letter, name, metavar, std::move(help),
+            [name, &target, least, most](const char *text) { target = number(name, text, least, most); });
     }
 
     template <typename T>
-    void list(char letter, const char *name, std::string help, std::vector<T> &target, T least,
-              T most)
-    {
+    void list(char letter, const char *name, std::string help, std::vector<T> &target, T least, T most) {
         add(letter, name, "LIST", std::move(help), [name, &target, least, most](const char *text) {
             target.clear();
             for (const auto part : split(text)) {
@@ -57,8 +50,7 @@ public:
         });
     }
 
-    void sizes(char letter, const char *name, std::string help, std::vector<std::size_t> &target)
-    {
+    void sizes(char letter, const char *name, std::string help, std::vector<std::size_t> &target) {
         add(letter, name, "LIST", std::move(help), [name, &target](const char *text) {
             target.clear();
             for (const auto part : split(text)) {
@@ -67,14 +59,11 @@ public:
         });
     }
 
-    void size(char letter, const char *name, std::string help, std::size_t &target)
-    {
-        add(letter, name, "SIZE", std::move(help),
-            [name, &target](const char *text) { target = bytes(name, text); });
+    void size(char letter, const char *name, std::string help, std::size_t &target) {
+        add(letter, name, "SIZE", std::move(help), [name, &target](const char *text) { target = bytes(name, text); });
     }
 
-    void parse(int argc, char **argv) const
-    {
+    void parse(int argc, char **argv) const {
         std::string letters;
         std::vector<option> table;
         for (const item &i : options_) {
@@ -111,8 +100,7 @@ private:
         std::function<void(const char *)> set;
     };
 
-    const item &found(int c) const
-    {
+    const item &found(int c) const {
         for (std::size_t i = 0; i < options_.size(); ++i) {
             if (c == first_ + static_cast<int>(i) || (0 != c && c == options_[i].letter)) {
                 return options_[i];
@@ -121,16 +109,14 @@ private:
         usage(2);
     }
 
-    [[noreturn]] void usage(int status) const
-    {
+    [[noreturn]] void usage(int status) const {
         std::FILE *out = 0 == status ? stdout : stderr;
         std::fprintf(out, "%s\n", head_.c_str());
         for (const item &i : options_) {
             const std::string letter = 0 != i.letter ? std::string{'-', i.letter, ','} : "";
             std::string name = std::string("--") + i.name;
             if (nullptr != i.metavar) {
-                name += '[' == i.metavar[0] ? std::string("[=") + (i.metavar + 1)
-                                            : std::string(" ") + i.metavar;
+                name += '[' == i.metavar[0] ? std::string("[=") + (i.metavar + 1) : std::string(" ") + i.metavar;
             }
             std::fprintf(out, "  %3s %-20s ", letter.c_str(), name.c_str());
             wrapped(out, i.help, 27, 100);
@@ -140,8 +126,7 @@ private:
     }
 
     // The text from column `indent` on, no further than `width`.
-    static void wrapped(std::FILE *out, std::string_view text, int indent, int width)
-    {
+    static void wrapped(std::FILE *out, std::string_view text, int indent, int width) {
         const auto room = static_cast<std::size_t>(width - indent);
         while (text.size() > room) {
             const auto cut = text.rfind(' ', room);

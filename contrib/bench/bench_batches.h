@@ -16,9 +16,7 @@ namespace bench {
 
 // Runs batch() for about `seconds`, three to `most` times and on all ranks equally often, and
 // returns this rank's results. Two runs before them count for nothing: connections, first touches.
-template <typename F>
-std::vector<double> batches(double seconds, int most, F batch)
-{
+template <typename F> std::vector<double> batches(double seconds, int most, F batch) {
     batch();
     batch();
     const double begin = now_us();

@@ -16,8 +16,7 @@
 namespace bench {
 
 // Called by all ranks. They go to rank 0 as text: the ranks need not have the same ones.
-inline void report_counters(figures &out, const char *mode, std::size_t bytes, const counters &mine)
-{
+inline void report_counters(figures &out, const char *mode, std::size_t bytes, const counters &mine) {
     constexpr int tag = 13;
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

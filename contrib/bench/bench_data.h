@@ -14,28 +14,21 @@
 
 namespace bench {
 
-inline std::uint64_t pattern(std::uint64_t seed, std::size_t i)
-{
-    return (seed + i) * 0x9E3779B97F4A7C15ULL ^ seed;
-}
+inline std::uint64_t pattern(std::uint64_t seed, std::size_t i) { return (seed + i) * 0x9E3779B97F4A7C15ULL ^ seed; }
 
 // One seed for each message of a run: the repetition, who sends it, who receives it.
-inline std::uint64_t seed_of(std::uint64_t repetition, int from, int to)
-{
-    return (repetition << 20) + (static_cast<std::uint64_t>(from) << 10)
-           + static_cast<std::uint64_t>(to);
+inline std::uint64_t seed_of(std::uint64_t repetition, int from, int to) {
+    return (repetition << 20) + (static_cast<std::uint64_t>(from) << 10) + static_cast<std::uint64_t>(to);
 }
 
-inline void fill(char *data, std::size_t bytes, std::uint64_t seed)
-{
+inline void fill(char *data, std::size_t bytes, std::uint64_t seed) {
     for (std::size_t i = 0; i < bytes; i += 8) {
         const std::uint64_t word = pattern(seed, i / 8);
         std::memcpy(data + i, &word, std::min<std::size_t>(8, bytes - i));
     }
 }
 
-inline bool filled(const char *data, std::size_t bytes, std::uint64_t seed)
-{
+inline bool filled(const char *data, std::size_t bytes, std::uint64_t seed) {
     bool good = true;
     for (std::size_t i = 0; i < bytes; i += 8) {
         const std::uint64_t word = pattern(seed, i / 8);
@@ -47,8 +40,7 @@ inline bool filled(const char *data, std::size_t bytes, std::uint64_t seed)
 // Whether the message seems to be there, by the last word of each of sixteen parts: a look into
 // the buffer of a receive that is not complete. MPI forbids that to programs; how long a transfer
 // really takes while the program computes cannot be seen in any other way.
-inline bool arrived(const char *data, std::size_t bytes, std::uint64_t seed)
-{
+inline bool arrived(const char *data, std::size_t bytes, std::uint64_t seed) {
     const std::size_t words = bytes / 8;
     for (std::size_t part = std::min<std::size_t>(16, words); 0 < part; --part) {
         const std::size_t i = words * part / std::min<std::size_t>(16, words) - 1;

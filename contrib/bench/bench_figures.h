@@ -16,13 +16,9 @@
 
 namespace bench {
 
-inline double smallest(const std::vector<double> &v)
-{
-    return *std::min_element(v.begin(), v.end());
-}
+inline double smallest(const std::vector<double> &v) { return *std::min_element(v.begin(), v.end()); }
 
-inline double median(std::vector<double> v)
-{
+inline double median(std::vector<double> v) {
     const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
     std::nth_element(v.begin(), middle, v.end());
     if (1 == v.size() % 2) {
@@ -32,37 +28,26 @@ inline double median(std::vector<double> v)
 }
 
 // One of four equal parts of the sorted samples lies below quarter 1, three below quarter 3.
-inline double quartile(std::vector<double> v, int quarter)
-{
-    const auto at =
-        v.begin()
-        + static_cast<std::ptrdiff_t>((v.size() - 1) * static_cast<std::size_t>(quarter) / 4);
+inline double quartile(std::vector<double> v, int quarter) {
+    const auto at = v.begin() + static_cast<std::ptrdiff_t>((v.size() - 1) * static_cast<std::size_t>(quarter) / 4);
     std::nth_element(v.begin(), at, v.end());
     return *at;
 }
 
 // What a figure belongs to, as a word: a benchmark's own kinds have their own name_of().
-inline const char *name_of(const char *word)
-{
-    return word;
-}
-inline const char *name_of(const std::string &word)
-{
-    return word.c_str();
-}
+inline const char *name_of(const char *word) { return word; }
+inline const char *name_of(const std::string &word) { return word.c_str(); }
 
 // Rank 0's figures: one per line in the CSV file, for programs. Other ranks hold an idle one.
 class figures {
 public:
-    explicit figures(const std::string &path)
-    {
+    explicit figures(const std::string &path) {
         if ("-" == path) {
             out_ = stdout;
         } else if (!path.empty()) {
             out_ = std::fopen(path.c_str(), "w");
             if (nullptr == out_) {
-                std::fprintf(stderr, "%s: cannot write %s\n", program_invocation_short_name,
-                             path.c_str());
+                std::fprintf(stderr, "%s: cannot write %s\n", program_invocation_short_name, path.c_str());
                 MPI_Abort(MPI_COMM_WORLD, 2);
             }
         }
@@ -72,8 +57,7 @@ public:
         }
     }
     figures() = default;
-    ~figures()
-    {
+    ~figures() {
         if (nullptr != out_ && json_) {
             std::fputs("\n]\n", out_);
         }
@@ -84,9 +68,7 @@ public:
     figures(const figures &) = delete;
     figures &operator=(const figures &) = delete;
 
-    void put(const char *figure, const char *mode, std::size_t bytes, int rank, const char *unit,
-             double value)
-    {
+    void put(const char *figure, const char *mode, std::size_t bytes, int rank, const char *unit, double value) {
         if (nullptr == out_) {
             return;
         }
@@ -106,24 +88,20 @@ public:
         std::fflush(out_);
     }
     template <typename M>
-    void put(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
-             double value)
-    {
+    void put(const std::string &figure, const M &m, std::size_t bytes, const char *unit, double value) {
         put(figure.c_str(), name_of(m), bytes, -1, unit, value);
     }
     // least and median of the samples
     template <typename M>
     void put_both(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
-                  const std::vector<double> &samples)
-    {
+                  const std::vector<double> &samples) {
         put(figure + "_min", m, bytes, unit, smallest(samples));
         put(figure + "_med", m, bytes, unit, median(samples));
     }
     // least, quartiles and median of the samples
     template <typename M>
     void put_spread(const std::string &figure, const M &m, std::size_t bytes, const char *unit,
-                    const std::vector<double> &samples)
-    {
+                    const std::vector<double> &samples) {
         put_both(figure, m, bytes, unit, samples);
         put(figure + "_q1", m, bytes, unit, quartile(samples, 1));
         put(figure + "_q3", m, bytes, unit, quartile(samples, 3));

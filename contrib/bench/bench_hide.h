@@ -41,8 +41,7 @@ public:
     virtual void prepare(std::uint64_t repetition) = 0;
     virtual void post(std::vector<MPI_Request> &requests) = 0;
     // What ends it.
-    virtual void finish(std::vector<MPI_Request> &requests)
-    {
+    virtual void finish(std::vector<MPI_Request> &requests) {
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
     }
     // Once it is complete; not timed. How many messages were wrong.
@@ -75,17 +74,13 @@ public:
     hiding(program &p, const hide_options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD) {}
 
     // Once for all communications.
-    void title(const char *what)
-    {
-        program_.say("%10s %-20s %10s %10s %10s %10s %8s %8s %8s%s   (us, min; med)\n", "bytes",
-                     what, "T_lat", "T_syn", "T_total", "(med)", "overlap", "(med)", "slowed",
-                     o_.watch ? "    T_there" : "");
+    void title(const char *what) {
+        program_.say("%10s %-20s %10s %10s %10s %10s %8s %8s %8s%s   (us, min; med)\n", "bytes", what, "T_lat", "T_syn",
+                     "T_total", "(med)", "overlap", "(med)", "slowed", o_.watch ? "    T_there" : "");
     }
 
     // T_lat stands under `name` in the figures, the rest under the names of `ways`.
-    void measure(communication &c, const std::string &name, std::size_t bytes,
-                 const std::vector<hidden_by> &ways)
-    {
+    void measure(communication &c, const std::string &name, std::size_t bytes, const std::vector<hidden_by> &ways) {
         clock_.compare();
         const hidden_by nobody{name, false, !c.latency_of_all()};
         series dropped;
@@ -102,8 +97,8 @@ public:
                 if (1 < lengths) {
                     std::snprintf(ratio, sizeof(ratio), "@%g", o_.ratios[i]);
                 }
-                cases.push_back({way, way.name + ratio,
-                                 way.late_us + (0 < o_.tsyn ? o_.tsyn : o_.ratios[i] * reference), {}});
+                cases.push_back(
+                    {way, way.name + ratio, way.late_us + (0 < o_.tsyn ? o_.tsyn : o_.ratios[i] * reference), {}});
             }
             if (0 < lengths) {
                 repeat(c, way, cases.back().tsyn, dropped);
@@ -128,8 +123,7 @@ public:
     const pvars &counted() const { return pvars_; }
     common_clock &clock() { return clock_; }
 
-    void close()
-    {
+    void close() {
         pvars_.close();
         clock_.close();
     }
@@ -161,9 +155,7 @@ private:
     };
 
     // Computes; returns when the data was there, or a negative number.
-    double compute(communication &c, double us, std::vector<MPI_Request> &requests,
-                   double begin) const
-    {
+    double compute(communication &c, double us, std::vector<MPI_Request> &requests, double begin) const {
         const auto spend = [this](double time) {
             if (o_.asleep) {
                 sleep_us(time);
@@ -181,8 +173,7 @@ private:
             spend(std::min(step, us - done));
             if (0 < o_.poke) {
                 int flag;
-                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag,
-                            MPI_STATUSES_IGNORE);
+                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE);
             }
             if (o_.watch && there < 0 && c.receives() && c.there()) {
                 there = now_us() - begin;
@@ -191,8 +182,7 @@ private:
         return there;
     }
 
-    sample once(communication &c, const hidden_by &way, double tsyn)
-    {
+    sample once(communication &c, const hidden_by &way, double tsyn) {
         c.some_are_late(0 < way.late);
         c.prepare(++repetition_);
         bool late = false;
@@ -224,13 +214,11 @@ private:
 
     // One repetition, gathered and sorted into the series. False on all ranks if the start was
     // missed.
-    bool repeat(communication &c, const hidden_by &way, double tsyn, series &to)
-    {
+    bool repeat(communication &c, const hidden_by &way, double tsyn, series &to) {
         const counters before = pvars_.read();
         const sample mine = once(c, way, tsyn);
         std::vector<sample> all(static_cast<std::size_t>(program_.size()));
-        MPI_Allgather(&mine, sample_doubles, MPI_DOUBLE, all.data(), sample_doubles, MPI_DOUBLE,
-                      MPI_COMM_WORLD);
+        MPI_Allgather(&mine, sample_doubles, MPI_DOUBLE, all.data(), sample_doubles, MPI_DOUBLE, MPI_COMM_WORLD);
         if (std::any_of(all.begin(), all.end(), [](const sample &s) { return 0 != s.late; })) {
             ++to.late;
             if (to.late < 50) {
@@ -241,8 +229,7 @@ private:
         sample most{};
         double receiver = 0, sender = 0;
         for (const sample &s : all) {
-            (0 != s.receives ? receiver : sender) =
-                std::max(0 != s.receives ? receiver : sender, s.elapsed);
+            (0 != s.receives ? receiver : sender) = std::max(0 != s.receives ? receiver : sender, s.elapsed);
             most.elapsed = std::max(most.elapsed, s.elapsed);
             most.compute = std::max(most.compute, s.compute);
             most.there = std::max(most.there, 0 != s.receives ? s.there : 0);
@@ -256,10 +243,8 @@ private:
     }
 
     // T_ref: given, or from a first look at this run's own latency.
-    double reference_of(communication &c, const hidden_by &nobody, std::size_t bytes)
-    {
-        if (const auto given = o_.reference_by_name.find({nobody.name, bytes});
-            o_.reference_by_name.end() != given) {
+    double reference_of(communication &c, const hidden_by &nobody, std::size_t bytes) {
+        if (const auto given = o_.reference_by_name.find({nobody.name, bytes}); o_.reference_by_name.end() != given) {
             return given->second;
         }
         if (const auto given = o_.reference.find(bytes); o_.reference.end() != given) {
@@ -274,8 +259,7 @@ private:
         return smallest_of_all;
     }
 
-    bool go_on(int done, double begin) const
-    {
+    bool go_on(int done, double begin) const {
         if (0 == o_.time_limit) {
             return true;
         }
@@ -284,9 +268,7 @@ private:
         return 0 != more;
     }
 
-    void report(const std::vector<one_case> &cases, const std::string &name, std::size_t bytes,
-                double reference)
-    {
+    void report(const std::vector<one_case> &cases, const std::string &name, std::size_t bytes, double reference) {
         figures &out = program_.out();
         const series &plain = cases.front().result;
         const std::vector<double> &t_lat = total_of(cases.front());
@@ -303,17 +285,12 @@ private:
         by_largest(cases, bytes, reference);
     }
 
-    void report(const one_case &k, double t_lat, std::size_t bytes, double reference)
-    {
+    void report(const one_case &k, double t_lat, std::size_t bytes, double reference) {
         figures &out = program_.out();
         const series &s = k.result;
         const std::vector<double> &total = total_of(k);
-        const auto hidden = [&](double t) {
-            return (k.tsyn - (t - reference)) / reference;
-        };
-        const auto slowed = [&](double t) {
-            return 0 < k.tsyn ? 100 * (t / k.tsyn - 1) : 0;
-        };
+        const auto hidden = [&](double t) { return (k.tsyn - (t - reference)) / reference; };
+        const auto slowed = [&](double t) { return 0 < k.tsyn ? 100 * (t / k.tsyn - 1) : 0; };
         out.put("reps", k.name, bytes, "1", static_cast<double>(s.all.size()));
         out.put("late_starts", k.name, bytes, "1", s.late);
         out.put("t_syn", k.name, bytes, "us", k.tsyn);
@@ -328,9 +305,8 @@ private:
         out.put("overlap_med", k.name, bytes, "1", hidden(median(total)));
         out.put("slowed_min", k.name, bytes, "%", slowed(smallest(s.compute)));
         out.put("slowed_med", k.name, bytes, "%", slowed(median(s.compute)));
-        program_.say("%10zu %-20s %10.1f %10.1f %10.1f %10.1f %8.2f %8.2f %7.1f%%", bytes,
-                     k.name.c_str(), t_lat, k.tsyn, smallest(total), median(total),
-                     std::clamp(hidden(smallest(total)), -9.99, 1.0),
+        program_.say("%10zu %-20s %10.1f %10.1f %10.1f %10.1f %8.2f %8.2f %7.1f%%", bytes, k.name.c_str(), t_lat,
+                     k.tsyn, smallest(total), median(total), std::clamp(hidden(smallest(total)), -9.99, 1.0),
                      std::clamp(hidden(median(total)), -9.99, 1.0), slowed(median(s.compute)));
         if (o_.watch) {
             program_.say(" %10.1f", smallest(s.there));
@@ -338,15 +314,13 @@ private:
         program_.say("\n");
     }
 
-    static const std::vector<double> &total_of(const one_case &k)
-    {
+    static const std::vector<double> &total_of(const one_case &k) {
         return k.way.receivers_only ? k.result.receiver : k.result.all;
     }
 
     // SI's rule where T_syn is swept: the overlap ratio (eq. 4.2) of the longest computation that
     // does not show, T_diff = 1.1 T_lat - T_et >= 0 (eq. 4.1).
-    void by_largest(const std::vector<one_case> &cases, std::size_t bytes, double reference)
-    {
+    void by_largest(const std::vector<one_case> &cases, std::size_t bytes, double reference) {
         if (o_.ratios.size() < 2 || 0 < o_.tsyn) {
             return;
         }

@@ -32,13 +32,11 @@ struct hide_options {
     std::map<std::size_t, double> reference;                                 // size -> us
     std::map<std::pair<std::string, std::size_t>, double> reference_by_name; // T_lat's name, size
 
-    void add_to(arguments &a)
-    {
+    void add_to(arguments &a) {
         a.value('r', "reps", "N", "repetitions of each figure (20)", reps, 1, 100'000);
         a.value(0, "warmup", "N", "repetitions before, which do not count (3)", warmup, 0, 100'000);
-        a.value('t', "time", "SECONDS",
-                "stop the repetitions of a size after this long (never below 5)", time_limit, 0.,
-                1e6);
+        a.value('t', "time", "SECONDS", "stop the repetitions of a size after this long (never below 5)", time_limit,
+                0., 1e6);
         a.list(0, "ratio", "T_syn = ratio * T_ref, each in turn (1)", ratios, 0., 1e6);
         a.value(0, "tsyn", "US", "T_syn itself", tsyn, 1e-3, 1e9);
         a.value(0, "poke", "US", "call MPI_Test this often while computing", poke, 1., 1e9);
@@ -58,8 +56,7 @@ struct hide_options {
     }
 
 private:
-    void read_list(const char *text)
-    {
+    void read_list(const char *text) {
         for (const auto part : split(text)) {
             const auto colon = part.find(':');
             if (std::string_view::npos == colon) {
@@ -70,8 +67,7 @@ private:
         }
     }
 
-    void read_file(const char *path)
-    {
+    void read_file(const char *path) {
         std::ifstream file(path);
         if (!file) {
             bad_value("reference-file", path);
@@ -82,8 +78,7 @@ private:
             std::getline(words, name, ',');
             std::getline(words, size, ',');
             std::getline(words, us);
-            reference_by_name[{name, bytes("reference-file", size)}] =
-                number("reference-file", us, 1e-3, 1e9);
+            reference_by_name[{name, bytes("reference-file", size)}] = number("reference-file", us, 1e-3, 1e9);
         }
     }
 };

@@ -31,10 +31,9 @@ enum class form { compute, communicate, in_turn, hidden };
 constexpr std::array<const char *, 4> form_names{"compute", "communicate", "in_turn", "hidden"};
 
 // Of an element of a matrix: the same on all ranks.
-inline std::uint32_t scrambled(int i, int j, unsigned seed)
-{
-    std::uint32_t h = static_cast<std::uint32_t>(i) * 2654435761u ^ static_cast<std::uint32_t>(j) * 2246822519u
-                      ^ seed * 3266489917u;
+inline std::uint32_t scrambled(int i, int j, unsigned seed) {
+    std::uint32_t h =
+        static_cast<std::uint32_t>(i) * 2654435761u ^ static_cast<std::uint32_t>(j) * 2246822519u ^ seed * 3266489917u;
     h = (h ^ h >> 15) * 2246822519u;
     return h >> 13;
 }
@@ -53,9 +52,7 @@ public:
 
 protected:
     // Does it unless the form leaves computation out.
-    template <typename F>
-    void compute(form f, F work)
-    {
+    template <typename F> void compute(form f, F work) {
         if (form::communicate != f) {
             const double begin = now_us();
             work();
@@ -65,8 +62,7 @@ protected:
 
     static bool communicates(form f) { return form::compute != f; }
 
-    void wait(std::vector<MPI_Request> &requests)
-    {
+    void wait(std::vector<MPI_Request> &requests) {
         if (requests.empty()) {
             return;
         }
@@ -77,9 +73,7 @@ protected:
     }
 
     // Where the wait stands says which form it is: before the computation, or after it.
-    template <typename F>
-    void around(form f, std::vector<MPI_Request> &requests, F work)
-    {
+    template <typename F> void around(form f, std::vector<MPI_Request> &requests, F work) {
         if (form::in_turn == f) {
             wait(requests);
         }
@@ -93,20 +87,17 @@ struct kernel_options : program_options {
     double time_limit = 0;
     bool verify = false;
 
-    void add_to(arguments &a)
-    {
+    void add_to(arguments &a) {
         a.value('r', "reps", "N", "repetitions of each form (10)", reps, 1, 100'000);
-        a.value('t', "time", "SECONDS", "stop the repetitions after this long (never below 2)",
-                time_limit, 0., 1e6);
+        a.value('t', "time", "SECONDS", "stop the repetitions after this long (never below 2)", time_limit, 0., 1e6);
         a.flag(0, "verify", "check the results of every run", verify);
         program_options::add_to(a);
     }
 };
 
 // Runs the forms in turn and reports; returns what was wrong. `bytes`: of one typical message.
-inline std::uint64_t measure_kernel(program &p, const kernel_options &o, kernel &k,
-                                    const char *name, std::size_t bytes)
-{
+inline std::uint64_t measure_kernel(program &p, const kernel_options &o, kernel &k, const char *name,
+                                    std::size_t bytes) {
     std::array<std::vector<double>, 4> total, computing, waiting;
     std::uint64_t wrong = 0, repetition = 0;
     pvars pv;
@@ -163,8 +154,7 @@ inline std::uint64_t measure_kernel(program &p, const kernel_options &o, kernel 
         out.put(std::string("slowed_") + stat, name, bytes, "%", slowed);
         p.say("%s, %s: %.0f us computation, %.0f communication, %.0f in turn, %.0f hidden: overlap "
               "%.2f, computation slowed by %.1f %%, waiting %.0f in turn, %.0f hidden\n",
-              name, stat, compute, communicate, of(total[2]), hidden, overlap, slowed,
-              of(waiting[2]), of(waiting[3]));
+              name, stat, compute, communicate, of(total[2]), hidden, overlap, slowed, of(waiting[2]), of(waiting[3]));
     };
     figure("min", [](const std::vector<double> &v) { return smallest(v); });
     figure("med", [](const std::vector<double> &v) { return median(v); });

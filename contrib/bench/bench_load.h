@@ -25,8 +25,7 @@ public:
     // launchers among them); "stolen": part of the machine that the host of a virtual one took.
     // Ranks on several machines: only rank 0's is looked at, and all ranks are taken for its own,
     // so that others are underestimated there.
-    void report(figures &out) const
-    {
+    void report(figures &out) const {
         const moment end = now();
         double mine = end.own - begin_.own, all = 0;
         MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -36,8 +35,7 @@ public:
         out.put("others", "all", 0, "1",
                 std::clamp((end.programs - begin_.programs - all) / seconds, 0.,
                            static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN))));
-        out.put("stolen", "all", 0, "1",
-                (end.stolen - begin_.stolen) / std::max(1e-3, end.machine - begin_.machine));
+        out.put("stolen", "all", 0, "1", (end.stolen - begin_.stolen) / std::max(1e-3, end.machine - begin_.machine));
     }
 
 private:
@@ -45,8 +43,7 @@ private:
         double wall, own, programs, machine, stolen; // s
     };
 
-    static moment now()
-    {
+    static moment now() {
         rusage used;
         getrusage(RUSAGE_SELF, &used);
         const auto seconds = [](const timeval &t) {

@@ -16,27 +16,22 @@
 
 namespace bench {
 
-[[noreturn]] inline void bad_value(const char *option, std::string_view value)
-{
-    std::fprintf(stderr, "%s: --%s: '%.*s' is not a usable value\n", program_invocation_short_name,
-                 option, static_cast<int>(value.size()), value.data());
+[[noreturn]] inline void bad_value(const char *option, std::string_view value) {
+    std::fprintf(stderr, "%s: --%s: '%.*s' is not a usable value\n", program_invocation_short_name, option,
+                 static_cast<int>(value.size()), value.data());
     std::exit(2);
 }
 
-template <typename T>
-T number(const char *option, std::string_view text, T lowest, T highest)
-{
+template <typename T> T number(const char *option, std::string_view text, T lowest, T highest) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (std::errc() != error || text.data() + text.size() != end || value < lowest
-        || value > highest) {
+    if (std::errc() != error || text.data() + text.size() != end || value < lowest || value > highest) {
         bad_value(option, text);
     }
     return value;
 }
 
-inline std::size_t bytes(const char *option, std::string_view text, std::size_t least = 1)
-{
+inline std::size_t bytes(const char *option, std::string_view text, std::size_t least = 1) {
     const std::string_view whole = text;
     std::size_t unit = 1;
     if (!text.empty()) {
@@ -62,8 +57,7 @@ inline std::size_t bytes(const char *option, std::string_view text, std::size_t 
     return n * unit;
 }
 
-inline std::vector<std::string_view> split(std::string_view list)
-{
+inline std::vector<std::string_view> split(std::string_view list) {
     std::vector<std::string_view> parts;
     while (true) {
         const auto comma = list.find(',');

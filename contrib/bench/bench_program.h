@@ -30,12 +30,9 @@ struct program_options {
     std::vector<int> pin;
     std::string csv;
 
-    void add_to(arguments &a)
-    {
+    void add_to(arguments &a) {
         a.add(0, "prio", "[NICE]", "raise the priority while measuring, where permitted (-15)",
-              [this](const char *text) {
-                  nice = nullptr == text ? -15 : number("prio", text, -20, 19);
-              });
+              [this](const char *text) { nice = nullptr == text ? -15 : number("prio", text, -20, 19); });
         a.list(0, "pin", "core of each rank", pin, 0, 1023);
         a.flag(0, "calibrate", "print the computation's loops per us, and stop", calibrate_only);
         a.value(0, "loops-per-us", "X", "use X instead of calibrating", loops_per_us, 0.1, 1e6);
@@ -49,17 +46,14 @@ struct program_options {
 // From MPI_Init to MPI_Finalize.
 class program {
 public:
-    program(int &argc, char **&argv, const program_options &o, int threads = MPI_THREAD_SINGLE)
-        : o_(o)
-    {
+    program(int &argc, char **&argv, const program_options &o, int threads = MPI_THREAD_SINGLE) : o_(o) {
         if (!o.pin.empty()) {
             pin_to_core(o.pin);
         }
         if (0 != o.nice) {
             raised_.emplace(o.nice);
         }
-        const bench::work mine =
-            0 < o.loops_per_us ? bench::work(o.loops_per_us) : bench::work::calibrated();
+        const bench::work mine = 0 < o.loops_per_us ? bench::work(o.loops_per_us) : bench::work::calibrated();
         if (o.calibrate_only) {
             std::printf("%.2f\n", mine.loops_per_us());
             std::exit(0);
@@ -99,9 +93,7 @@ public:
     figures &out() { return *out_; }
 
     // Text goes where it does not mix with a CSV on standard output; rank 0 alone says something.
-    template <typename... A>
-    void say(const char *form, A... what) const
-    {
+    template <typename... A> void say(const char *form, A... what) const {
         if (0 == rank_) {
             std::FILE *to = "-" == o_.csv ? stderr : stdout;
             std::fprintf(to, form, what...);
@@ -110,8 +102,7 @@ public:
     }
 
     // Ends all ranks, which agree about that.
-    [[noreturn]] void refuse(const char *needed)
-    {
+    [[noreturn]] void refuse(const char *needed) {
         if (0 == rank_) {
             std::fprintf(stderr, "%s: needs %s\n", program_invocation_short_name, needed);
         }
@@ -121,14 +112,13 @@ public:
     }
 
     // The exit status; `wrong` is how many messages or results of this rank were wrong.
-    int end(std::uint64_t wrong)
-    {
+    int end(std::uint64_t wrong) {
         MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
         load_->report(*out_);
         out_->put("wrong_messages", "all", 0, "1", static_cast<double>(wrong));
         if (0 != wrong && 0 == rank_) {
-            std::fprintf(stderr, "%s: %llu messages or results were wrong\n",
-                         program_invocation_short_name, static_cast<unsigned long long>(wrong));
+            std::fprintf(stderr, "%s: %llu messages or results were wrong\n", program_invocation_short_name,
+                         static_cast<unsigned long long>(wrong));
         }
         out_.reset();
         raised_.reset();

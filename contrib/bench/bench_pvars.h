@@ -19,8 +19,7 @@ using counters = std::map<std::string, double>;
 
 class pvars {
 public:
-    pvars()
-    {
+    pvars() {
         int provided = 0;
         if (MPI_SUCCESS != MPI_T_init_thread(MPI_THREAD_SINGLE, &provided)) {
             return;
@@ -35,8 +34,7 @@ public:
     }
 
     // Before MPI_Finalize.
-    void close()
-    {
+    void close() {
         if (open_) {
             for (variable &v : found_) {
                 MPI_T_pvar_handle_free(session_, &v.handle);
@@ -50,8 +48,7 @@ public:
 
     bool any() const { return !found_.empty(); }
 
-    counters read() const
-    {
+    counters read() const {
         counters values;
         for (const variable &v : found_) {
             values[v.name] += value(v);
@@ -61,8 +58,7 @@ public:
 
     // Adds to `sum` what was counted between two readings; of a level or a state, the later reading
     // counts.
-    void accumulate(counters &sum, const counters &before, const counters &after) const
-    {
+    void accumulate(counters &sum, const counters &before, const counters &after) const {
         for (const variable &v : found_) {
             if (v.counts) {
                 sum[v.name] += after.at(v.name) - before.at(v.name);
@@ -82,22 +78,19 @@ private:
     };
 
     // Open MPI may put framework and component before the name that was given.
-    static std::string_view own_name(std::string_view full)
-    {
+    static std::string_view own_name(std::string_view full) {
         const auto at = full.find("smartint_");
         const bool found = 0 == at || (std::string_view::npos != at && '_' == full[at - 1]);
         return found ? full.substr(at) : std::string_view();
     }
 
-    void add(int index)
-    {
+    void add(int index) {
         char name[256];
         int length = sizeof(name), verbosity, kind, bind, readonly, continuous, atomic;
         MPI_Datatype type;
         MPI_T_enum enumeration;
-        if (MPI_SUCCESS
-            != MPI_T_pvar_get_info(index, name, &length, &verbosity, &kind, &type, &enumeration,
-                                   nullptr, nullptr, &bind, &readonly, &continuous, &atomic)) {
+        if (MPI_SUCCESS != MPI_T_pvar_get_info(index, name, &length, &verbosity, &kind, &type, &enumeration, nullptr,
+                                               nullptr, &bind, &readonly, &continuous, &atomic)) {
             return;
         }
         const std::string_view own = own_name(name);
@@ -105,11 +98,10 @@ private:
             return;
         }
         variable v{std::string(own), MPI_T_PVAR_HANDLE_NULL, type, 1,
-                   MPI_T_PVAR_CLASS_COUNTER == kind || MPI_T_PVAR_CLASS_AGGREGATE == kind
-                       || MPI_T_PVAR_CLASS_TIMER == kind};
+                   MPI_T_PVAR_CLASS_COUNTER == kind || MPI_T_PVAR_CLASS_AGGREGATE == kind ||
+                       MPI_T_PVAR_CLASS_TIMER == kind};
         MPI_Comm world = MPI_COMM_WORLD;
-        if (MPI_SUCCESS
-            != MPI_T_pvar_handle_alloc(session_, index, &world, &v.handle, &v.elements)) {
+        if (MPI_SUCCESS != MPI_T_pvar_handle_alloc(session_, index, &world, &v.handle, &v.elements)) {
             return;
         }
         if (!continuous) {
@@ -118,9 +110,7 @@ private:
         found_.push_back(v);
     }
 
-    template <typename T>
-    double sum_as(const variable &v) const
-    {
+    template <typename T> double sum_as(const variable &v) const {
         std::vector<T> raw(static_cast<std::size_t>(v.elements));
         MPI_T_pvar_read(session_, v.handle, raw.data());
         double sum = 0;
@@ -130,8 +120,7 @@ private:
         return sum;
     }
 
-    double value(const variable &v) const
-    {
+    double value(const variable &v) const {
         if (MPI_INT == v.type) {
             return sum_as<int>(v);
         }

@@ -15,8 +15,7 @@ namespace bench {
 
 class common_clock {
 public:
-    explicit common_clock(MPI_Comm comm)
-    {
+    explicit common_clock(MPI_Comm comm) {
         MPI_Comm_dup(comm, &comm_);
         MPI_Comm_rank(comm_, &rank_);
         MPI_Comm_size(comm_, &size_);
@@ -24,8 +23,7 @@ public:
     void close() { MPI_Comm_free(&comm_); }
 
     // This rank's clock against rank 0's: of many exchanges the quickest says most.
-    void compare()
-    {
+    void compare() {
         double slowest = 0;
         for (int other = 1; other < size_; ++other) {
             if (0 == rank_) {
@@ -39,8 +37,7 @@ public:
 
     // Returns this rank's time of the common start, having waited for it; `late` is set if the news
     // came after the moment had passed.
-    double start(bool &late)
-    {
+    double start(bool &late) {
         double when = now_us() + lead_;
         MPI_Bcast(&when, 1, MPI_DOUBLE, 0, comm_);
         when += offset_;
@@ -52,8 +49,7 @@ public:
 private:
     static constexpr int exchanges = 40;
 
-    double ask(int other) const
-    {
+    double ask(int other) const {
         double best = 1e18, offset = 0;
         for (int i = 0; i < exchanges; ++i) {
             double there = 0;
@@ -70,8 +66,7 @@ private:
         return best;
     }
 
-    void answer()
-    {
+    void answer() {
         for (int i = 0; i < exchanges; ++i) {
             double stamp;
             MPI_Recv(&stamp, 1, MPI_DOUBLE, 0, 0, comm_, MPI_STATUS_IGNORE);

@@ -13,15 +13,13 @@
 
 namespace bench {
 
-inline double now_us(clockid_t clock = CLOCK_MONOTONIC)
-{
+inline double now_us(clockid_t clock = CLOCK_MONOTONIC) {
     timespec t;
     clock_gettime(clock, &t);
     return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
 }
 
-inline void sleep_us(double us)
-{
+inline void sleep_us(double us) {
     const auto ns = static_cast<long>(1e3 * std::max(0., us));
     const timespec t{ns / 1'000'000'000, ns % 1'000'000'000};
     nanosleep(&t, nullptr);
@@ -36,8 +34,7 @@ public:
     // a virtual machine's clock now and then shortens one, so neither the fastest nor the middle
     // one is taken, but one near the fast end. Call before MPI_Init, with nothing of MPI running
     // yet.
-    static work calibrated()
-    {
+    static work calibrated() {
         constexpr int trials = 200;
         constexpr std::uint64_t loops = 100'000;
         std::array<double, trials> used;
@@ -58,8 +55,7 @@ public:
     void compute(double us) const { spin(static_cast<std::uint64_t>(us * loops_per_us_)); }
 
 private:
-    static void spin(std::uint64_t loops)
-    {
+    static void spin(std::uint64_t loops) {
         std::uint64_t x = loops | 1;
         for (std::uint64_t i = 0; i < loops; ++i) {
             x = x * 6364136223846793005ULL + 1442695040888963407ULL;

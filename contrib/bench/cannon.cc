@@ -7,7 +7,7 @@
 //
 //     mpicxx -O3 -fopenmp -std=c++20 -o cannon cannon.cc && mpirun -np 4 ./cannon --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_kernel.h"
@@ -24,8 +24,7 @@ struct options : kernel_options {
 
 class cannon : public kernel {
 public:
-    cannon(const program &p, int n, int threads) : n_(n), threads_(threads)
-    {
+    cannon(const program &p, int n, int threads) : n_(n), threads_(threads) {
         q_ = static_cast<int>(std::lround(std::sqrt(p.size())));
         b_ = n / q_;
         int dims[2] = {q_, q_}, periods[2] = {1, 1}, at[2];
@@ -41,8 +40,7 @@ public:
             m->resize(static_cast<std::size_t>(b_) * static_cast<std::size_t>(b_));
         }
     }
-    ~cannon() override
-    {
+    ~cannon() override {
         MPI_Comm_free(&row_ranks_);
         MPI_Comm_free(&grid_);
     }
@@ -50,8 +48,7 @@ public:
     std::size_t message() const { return a_.size() * sizeof(double); }
 
     // The blocks where the algorithm's first alignment would have put them.
-    void reset(std::uint64_t repetition) override
-    {
+    void reset(std::uint64_t repetition) override {
         seed_ = static_cast<unsigned>(repetition);
         const int k = (row_ + column_) % q_;
         for (int i = 0; i < b_; ++i) {
@@ -63,8 +60,7 @@ public:
         }
     }
 
-    void run(form f) override
-    {
+    void run(form f) override {
         for (int step = 0; step < q_; ++step) {
             if (communicates(f) && step + 1 < q_) {
                 shift(a_, next_a_, left_, from_right_, 1);
@@ -79,11 +75,8 @@ public:
     }
 
     // Freivalds: C x = A (B x), with A and B known to everybody and whole numbers throughout.
-    std::uint64_t wrong() override
-    {
-        const auto x = [](int j) {
-            return static_cast<double>(1 + (j * 7 + j / 5) % 11);
-        };
+    std::uint64_t wrong() override {
+        const auto x = [](int j) { return static_cast<double>(1 + (j * 7 + j / 5) % 11); };
         std::vector<double> y(static_cast<std::size_t>(n_), 0.);
         for (int k = 0; k < n_; ++k) {
             for (int j = 0; j < n_; ++j) {
@@ -109,20 +102,16 @@ public:
     }
 
 private:
-    std::size_t index(int i, int j) const
-    {
-        return static_cast<std::size_t>(i) * static_cast<std::size_t>(b_)
-               + static_cast<std::size_t>(j);
+    std::size_t index(int i, int j) const {
+        return static_cast<std::size_t>(i) * static_cast<std::size_t>(b_) + static_cast<std::size_t>(j);
     }
 
     // -4 to 4, the same for all ranks
-    double entry(int i, int j, unsigned which) const
-    {
+    double entry(int i, int j, unsigned which) const {
         return static_cast<double>(scrambled(i, j, seed_ * 4 + which) % 9) - 4;
     }
 
-    void shift(std::vector<double> &from, std::vector<double> &to, int dest, int source, int tag)
-    {
+    void shift(std::vector<double> &from, std::vector<double> &to, int dest, int source, int tag) {
         requests_.resize(requests_.size() + 2);
         MPI_Request *r = &requests_[requests_.size() - 2];
         const int count = static_cast<int>(from.size());
@@ -130,13 +119,12 @@ private:
         MPI_Isend(from.data(), count, MPI_DOUBLE, dest, tag, grid_, &r[1]);
     }
 
-    void multiply()
-    {
+    void multiply() {
         const double *a = a_.data(), *b = b_block_.data();
         double *c = c_.data();
         const auto n = static_cast<std::size_t>(b_);
 #ifdef _OPENMP
-#    pragma omp parallel for num_threads(threads_)
+#pragma omp parallel for num_threads(threads_)
 #endif
         for (int i = 0; i < b_; ++i) {
             double *__restrict row = c + static_cast<std::size_t>(i) * n;
@@ -158,8 +146,7 @@ private:
     std::vector<MPI_Request> requests_;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     options o;
     arguments a("cannon - matrix multiplication, communication hidden behind it\n\n"
                 "  mpirun -np 4 ./cannon [options]      a square number of ranks\n");
@@ -188,7 +175,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -6,7 +6,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o collectives collectives.cc && mpirun -np 4 ./collectives --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_hide.h"
@@ -20,8 +20,7 @@ struct options : program_options, hide_options {
     std::vector<std::size_t> sizes{64 << 10, 256 << 10, 1 << 20};
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     std::string known;
     for (const std::string &name : collective_names()) {
@@ -47,8 +46,7 @@ options parse(int argc, char **argv)
     return o;
 }
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2 || p.size() > 1024) {
@@ -73,7 +71,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

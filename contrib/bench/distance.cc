@@ -20,8 +20,7 @@ namespace {
 
 constexpr int trials = 20, exchanges = 2000;
 
-void pin(int core)
-{
+void pin(int core) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(core, &set);
@@ -30,8 +29,7 @@ void pin(int core)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const int first = argc > 2 ? std::atoi(argv[1]) : 0, second = argc > 2 ? std::atoi(argv[2]) : 1;
     setpriority(PRIO_PROCESS, 0, -15); // where permitted
     alignas(64) std::atomic<int> ball{0};

@@ -8,7 +8,7 @@
 //
 // T_lat is the epoch's duration while nobody computes: until all ranks are through with it.
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_hide.h"
@@ -26,13 +26,13 @@ struct options : program_options, hide_options {
     bool gets = true, puts = true, allocates = false, many = false, late = false;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     arguments a("epochs - one-sided epochs, and computation inside them\n\n"
                 "  mpirun -np 2 ./epochs [options]\n\n"
                 "The first half of the ranks are origins, each of the one in the second half that has its "
-                "place,\nor of all of that half. fence: MPI_Win_fence; start: MPI_Win_start and complete, post and wait; lock: an "
+                "place,\nor of all of that half. fence: MPI_Win_fence; start: MPI_Win_start and complete, post and "
+                "wait; lock: an "
                 "exclusive one.\nData is checked after every epoch.\n");
     a.add('o', "only", "LIST", "of fence, start, lock (default: all)", [&o](const char *text) {
         o.names.clear();
@@ -53,10 +53,14 @@ options parse(int argc, char **argv)
         }
     });
     a.flag(0, "allocate", "windows by MPI_Win_allocate, not of the program's own memory", o.allocates);
-    a.flag(0, "many", "one-to-many: each origin has a window with all targets (SI Figure 5.4(b)), and reaches all "
-           "of them in an epoch", o.many);
-    a.flag(0, "late", "also: an origin computes, and what it waits for comes a quarter of T_ref late: targets' epochs "
-           "open then, or who has the lock lets go (SI Figures 5.7 and 5.12); T_syn is as much longer", o.late);
+    a.flag(0, "many",
+           "one-to-many: each origin has a window with all targets (SI Figure 5.4(b)), and reaches all "
+           "of them in an epoch",
+           o.many);
+    a.flag(0, "late",
+           "also: an origin computes, and what it waits for comes a quarter of T_ref late: targets' epochs "
+           "open then, or who has the lock lets go (SI Figures 5.7 and 5.12); T_syn is as much longer",
+           o.late);
     a.sizes('s', "sizes", "bytes, default 64K,256K,1M", o.sizes);
     o.hide_options::add_to(a);
     o.program_options::add_to(a);
@@ -80,8 +84,7 @@ struct exposure {
 class epoch : public communication {
 public:
     epoch(const program &p, kind how, bool get, bool many, bool allocates, std::size_t bytes)
-        : kind_(how), get_(get), bytes_(bytes), rank_(p.rank())
-    {
+        : kind_(how), get_(get), bytes_(bytes), rank_(p.rank()) {
         const int half = p.size() / 2;
         origin_ = rank_ < half;
         for (int i = 0; i < (many ? half : 1); ++i) { // many: i is the origin
@@ -105,8 +108,7 @@ public:
         }
         buffer_.resize(bytes * exposures_.front().others.size());
     }
-    ~epoch() override
-    {
+    ~epoch() override {
         for (exposure &x : exposures_) {
             MPI_Group_free(&x.group);
             MPI_Win_free(&x.window);
@@ -116,8 +118,7 @@ public:
 
     void some_are_late(bool late) override { late_ = late; }
 
-    void prepare(std::uint64_t repetition) override
-    {
+    void prepare(std::uint64_t repetition) override {
         for (exposure &x : exposures_) {
             x.seeds.clear();
             for (std::size_t k = 0; k < x.others.size(); ++k) {
@@ -133,8 +134,7 @@ public:
         MPI_Barrier(MPI_COMM_WORLD); // a target that is read need not be in the epoch
     }
 
-    void post(std::vector<MPI_Request> &) override
-    {
+    void post(std::vector<MPI_Request> &) override {
         for (exposure &x : exposures_) {
             if (kind::fence == kind_) {
                 MPI_Win_fence(MPI_MODE_NOPRECEDE, x.window);
@@ -149,8 +149,7 @@ public:
         }
     }
 
-    void finish(std::vector<MPI_Request> &) override
-    {
+    void finish(std::vector<MPI_Request> &) override {
         for (exposure &x : exposures_) {
             if (kind::fence == kind_) {
                 MPI_Win_fence(MPI_MODE_NOSUCCEED, x.window);
@@ -164,17 +163,17 @@ public:
         }
     }
 
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         MPI_Barrier(MPI_COMM_WORLD); // a target knows nothing of the end of a lock's epoch
         return receives() ? count([this](const exposure &x, std::size_t k) {
             return !filled(place(x, k), bytes_, x.seeds[k]);
-        }) : 0;
+        })
+                          : 0;
     }
 
-    bool there() override
-    {
-        return 0 == count([this](const exposure &x, std::size_t k) { return !arrived(place(x, k), bytes_, x.seeds[k]); });
+    bool there() override {
+        return 0 ==
+               count([this](const exposure &x, std::size_t k) { return !arrived(place(x, k), bytes_, x.seeds[k]); });
     }
     bool receives() const override { return origin_ == get_; }
     bool latency_of_all() const override { return true; }
@@ -182,8 +181,7 @@ public:
 
 private:
     // Its window, of as many bytes as an epoch moves to or from each target.
-    void open(exposure &x, bool allocates) const
-    {
+    void open(exposure &x, bool allocates) const {
         const auto size = static_cast<MPI_Aint>(bytes_);
         if (allocates) {
             MPI_Win_allocate(size, 1, MPI_INFO_NULL, x.comm, &x.memory, &x.window);
@@ -198,8 +196,7 @@ private:
         MPI_Group_free(&all);
     }
 
-    void operate(exposure &x, std::size_t k)
-    {
+    void operate(exposure &x, std::size_t k) {
         const int target = x.others[k];
         const int count = static_cast<int>(bytes_);
         char *here = buffer_.data() + k * bytes_;
@@ -214,8 +211,7 @@ private:
     }
 
     // Of what goes to or comes from each of the others.
-    template <class F> std::uint64_t count(F is) const
-    {
+    template <class F> std::uint64_t count(F is) const {
         std::uint64_t n = 0;
         for (const exposure &x : exposures_) {
             for (std::size_t k = 0; k < x.others.size(); ++k) {
@@ -226,10 +222,7 @@ private:
     }
 
     // Data is in the window's memory at the target, in its part of the buffer at the origin.
-    char *place(const exposure &x, std::size_t k)
-    {
-        return origin_ ? buffer_.data() + k * bytes_ : x.memory;
-    }
+    char *place(const exposure &x, std::size_t k) { return origin_ ? buffer_.data() + k * bytes_ : x.memory; }
 
     kind kind_;
     bool get_;
@@ -241,8 +234,7 @@ private:
     std::vector<char> buffer_;        // of an origin
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2 || 0 != p.size() % 2) {
@@ -259,7 +251,8 @@ int main_program(int argc, char **argv)
                 }
                 epoch e(p, how, get, o.many, o.allocates, bytes);
                 const std::string full = name + (get ? "_get" : "_put");
-                std::vector<hidden_by> ways{{full + "_origin", e.origin(), false}, {full + "_target", !e.origin(), false}};
+                std::vector<hidden_by> ways{{full + "_origin", e.origin(), false},
+                                            {full + "_target", !e.origin(), false}};
                 if (o.late) {
                     ways.push_back({full + "_late", e.origin(), false, false, .25, !e.origin()});
                 }
@@ -274,7 +267,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -7,7 +7,7 @@
 //
 //     mpicxx -O3 -std=c++20 -o fft fft.cc -lfftw3 && mpirun -np 4 ./fft --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_kernel.h"
@@ -35,8 +35,7 @@ struct options : kernel_options {
 class transposition {
 public:
     transposition(MPI_Comm ranks, int n, int c_points, int pieces)
-        : ranks_(ranks), n_(n), c_points_(c_points), pieces_(pieces)
-    {
+        : ranks_(ranks), n_(n), c_points_(c_points), pieces_(pieces) {
         MPI_Comm_size(ranks, &size_);
         part_ = n / size_;
         out_.resize(static_cast<std::size_t>(c_points) * n * part_);
@@ -46,14 +45,10 @@ public:
 
     int first(int piece) const { return c_points_ * piece / pieces_; }
     int planes(int piece) const { return first(piece + 1) - first(piece); }
-    std::size_t block(int piece) const
-    {
-        return static_cast<std::size_t>(planes(piece)) * part_ * part_;
-    }
+    std::size_t block(int piece) const { return static_cast<std::size_t>(planes(piece)) * part_ * part_; }
 
     // The piece's part of data, sorted by destination.
-    void pack(int piece, const complex *data)
-    {
+    void pack(int piece, const complex *data) {
         complex *to = out_.data() + start(piece);
         for (int r = 0; r < size_; ++r) {
             for (int c = first(piece); c < first(piece + 1); ++c) {
@@ -66,17 +61,15 @@ public:
         }
     }
 
-    void post(int piece)
-    {
+    void post(int piece) {
         const int count = static_cast<int>(2 * block(piece));
-        MPI_Ialltoall(out_.data() + start(piece), count, MPI_DOUBLE, in_.data() + start(piece),
-                      count, MPI_DOUBLE, ranks_, &requests_[static_cast<std::size_t>(piece)]);
+        MPI_Ialltoall(out_.data() + start(piece), count, MPI_DOUBLE, in_.data() + start(piece), count, MPI_DOUBLE,
+                      ranks_, &requests_[static_cast<std::size_t>(piece)]);
     }
 
     MPI_Request &request(int piece) { return requests_[static_cast<std::size_t>(piece)]; }
 
-    void unpack(int piece, complex *data) const
-    {
+    void unpack(int piece, complex *data) const {
         const complex *from = in_.data() + start(piece);
         for (int r = 0; r < size_; ++r) {
             for (int c = first(piece); c < first(piece + 1); ++c) {
@@ -90,10 +83,7 @@ public:
     }
 
 private:
-    std::size_t start(int piece) const
-    {
-        return static_cast<std::size_t>(first(piece)) * n_ * part_;
-    }
+    std::size_t start(int piece) const { return static_cast<std::size_t>(first(piece)) * n_ * part_; }
 
     MPI_Comm ranks_;
     int n_, c_points_, pieces_, size_, part_;
@@ -104,11 +94,10 @@ private:
 // Transforms of the lines of a few planes, in place.
 class lines {
 public:
-    lines(complex *data, int n, int planes, int per_plane)
-    {
+    lines(complex *data, int n, int planes, int per_plane) {
         auto *d = reinterpret_cast<fftw_complex *>(data);
-        plan_ = fftw_plan_many_dft(1, &n, planes * per_plane, d, nullptr, 1, n, d, nullptr, 1, n,
-                                   FFTW_FORWARD, FFTW_ESTIMATE);
+        plan_ = fftw_plan_many_dft(1, &n, planes * per_plane, d, nullptr, 1, n, d, nullptr, 1, n, FFTW_FORWARD,
+                                   FFTW_ESTIMATE);
     }
     ~lines() { fftw_destroy_plan(plan_); }
     lines(const lines &) = delete;
@@ -126,8 +115,7 @@ public:
     // over P and z over Q; in the end z over nothing, x over P and y over Q.
     fft(MPI_Comm rows, MPI_Comm columns, int p, int q, int n, int pieces)
         : n_(n), pieces_(pieces), x_part_(n / p), y_part_(n / p), z_part_(n / q), y_last_(n / q),
-          first_(rows, n, z_part_, pieces), second_(columns, n, x_part_, pieces)
-    {
+          first_(rows, n, z_part_, pieces), second_(columns, n, x_part_, pieces) {
         MPI_Comm_rank(rows, &row_);
         MPI_Comm_rank(columns, &column_);
         const std::size_t points = static_cast<std::size_t>(n) * y_part_ * z_part_;
@@ -137,14 +125,12 @@ public:
         z_.resize(points);
         for (int i = 0; i < pieces; ++i) {
             x_lines_.push_back(std::make_unique<lines>(
-                x_.data() + static_cast<std::size_t>(first_.first(i)) * y_part_ * n, n,
-                first_.planes(i), y_part_));
-            y_lines_.push_back(std::make_unique<lines>(
-                turned_.data() + static_cast<std::size_t>(second_.first(i)) * z_part_ * n, n,
-                second_.planes(i), z_part_));
+                x_.data() + static_cast<std::size_t>(first_.first(i)) * y_part_ * n, n, first_.planes(i), y_part_));
+            y_lines_.push_back(
+                std::make_unique<lines>(turned_.data() + static_cast<std::size_t>(second_.first(i)) * z_part_ * n, n,
+                                        second_.planes(i), z_part_));
             z_lines_.push_back(std::make_unique<lines>(
-                z_.data() + static_cast<std::size_t>(second_.first(i)) * y_last_ * n, n,
-                second_.planes(i), y_last_));
+                z_.data() + static_cast<std::size_t>(second_.first(i)) * y_last_ * n, n, second_.planes(i), y_last_));
         }
         for (int i = 0; i < n; ++i) {
             const double angle = 2 * std::numbers::pi * i / n;
@@ -155,8 +141,7 @@ public:
     std::size_t message() const { return first_.block(0) * sizeof(complex); }
 
     // A few plane waves, whose amplitudes change with the repetition.
-    void reset(std::uint64_t repetition) override
-    {
+    void reset(std::uint64_t repetition) override {
         repetition_ = repetition;
         std::size_t i = 0;
         for (int z = 0; z < z_part_; ++z) {
@@ -164,9 +149,9 @@ public:
                 for (int x = 0; x < n_; ++x, ++i) {
                     x_[i] = 0;
                     for (const wave &w : waves_) {
-                        const long phase = static_cast<long>(w.k[0]) * x
-                                           + static_cast<long>(w.k[1]) * (y + row_ * y_part_)
-                                           + static_cast<long>(w.k[2]) * (z + column_ * z_part_);
+                        const long phase = static_cast<long>(w.k[0]) * x +
+                                           static_cast<long>(w.k[1]) * (y + row_ * y_part_) +
+                                           static_cast<long>(w.k[2]) * (z + column_ * z_part_);
                         x_[i] += amplitude(w) * roots_[static_cast<std::size_t>(phase % n_)];
                     }
                 }
@@ -174,8 +159,7 @@ public:
         }
     }
 
-    void run(form f) override
-    {
+    void run(form f) override {
         transpose(f, first_, x_.data(), x_lines_, y_.data());
         // lines along y by x: second_ takes lines along its A, here y, for each x
         compute(f, [this] { turn(); });
@@ -186,8 +170,7 @@ public:
     }
 
     // Each wave is one number in the transform, all others are zero but for rounding.
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         const double scale = std::pow(n_, 3), allowed = 1e-9 * scale;
         std::uint64_t bad = 0;
         std::size_t i = 0;
@@ -196,8 +179,8 @@ public:
                 for (int z = 0; z < n_; ++z, ++i) {
                     complex expected = 0;
                     for (const wave &w : waves_) {
-                        if (w.k[0] % n_ == x + row_ * x_part_
-                            && w.k[1] % n_ == y + column_ * y_last_ && w.k[2] % n_ == z) {
+                        if (w.k[0] % n_ == x + row_ * x_part_ && w.k[1] % n_ == y + column_ * y_last_ &&
+                            w.k[2] % n_ == z) {
                             expected += amplitude(w) * scale;
                         }
                     }
@@ -215,15 +198,12 @@ private:
     };
     static constexpr wave waves_[] = {{{1, 2, 3}, 1}, {{5, 0, 7}, 0.5}, {{0, 6, 1}, 0.25}};
 
-    complex amplitude(const wave &w) const
-    {
+    complex amplitude(const wave &w) const {
         return w.amplitude * complex(1 + static_cast<double>(repetition_ % 5), w.k[1]);
     }
 
     // All pieces: lines transformed, packed, sent; and unpacked on the other side.
-    void transpose(form f, transposition &t, complex *from,
-                   const std::vector<std::unique_ptr<lines>> &l, complex *to)
-    {
+    void transpose(form f, transposition &t, complex *from, const std::vector<std::unique_ptr<lines>> &l, complex *to) {
         const auto finish = [&](int piece) {
             if (communicates(f)) {
                 const double begin = now_us();
@@ -252,8 +232,7 @@ private:
     }
 
     // [z][x][y] to [x][z][y]
-    void turn()
-    {
+    void turn() {
         for (int z = 0; z < z_part_; ++z) {
             for (int x = 0; x < x_part_; ++x) {
                 std::copy_n(&y_[(static_cast<std::size_t>(z) * x_part_ + x) * n_], n_,
@@ -270,12 +249,10 @@ private:
     std::vector<std::unique_ptr<lines>> x_lines_, y_lines_, z_lines_;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     options o;
-    arguments a(
-        "fft - 3-D Fourier transform in pencils, transpositions hidden behind transforms\n\n"
-        "  mpirun -np 4 ./fft [options]\n");
+    arguments a("fft - 3-D Fourier transform in pencils, transpositions hidden behind transforms\n\n"
+                "  mpirun -np 4 ./fft [options]\n");
     a.value('n', "size", "N", "points in each dimension (64)", o.n, 8, 2048);
     a.value(0, "pieces", "N", "of each transposition (4)", o.pieces, 1, 1024);
     o.add_to(a);
@@ -283,8 +260,7 @@ int main_program(int argc, char **argv)
     program p(argc, argv, o);
     int dims[2] = {0, 0}, zero[2] = {0, 0}, keep_first[2] = {1, 0}, keep_second[2] = {0, 1};
     MPI_Dims_create(p.size(), 2, dims);
-    if (0 != o.n % dims[0] || 0 != o.n % dims[1] || o.n / dims[0] < o.pieces
-        || o.n / dims[1] < o.pieces) {
+    if (0 != o.n % dims[0] || 0 != o.n % dims[1] || o.n / dims[0] < o.pieces || o.n / dims[1] < o.pieces) {
         p.refuse("a size that the grid of ranks divides, and no more pieces than planes");
     }
     MPI_Comm grid, rows, columns;
@@ -305,7 +281,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -5,7 +5,7 @@
 // turns by a word in shared memory, outside MPI, so that a receive's message is always there. Run
 // by the script of this name. Plain MPI-3.1, two ranks on one node.
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_parse.h"
@@ -20,9 +20,9 @@
 #include <vector>
 
 #if __has_include(<valgrind/callgrind.h>)
-#    include <valgrind/callgrind.h>
+#include <valgrind/callgrind.h>
 #else
-#    error "valgrind's headers are needed"
+#error "valgrind's headers are needed"
 #endif
 
 namespace {
@@ -31,25 +31,21 @@ constexpr int batch = 2; // messages between turns: more of 1 KiB, and ob1 waits
 constexpr int tag = 7;
 
 // What is between these is counted: the script names them to callgrind.
-extern "C" [[gnu::noinline]] void counted_send(const void *data, int bytes)
-{
+extern "C" [[gnu::noinline]] void counted_send(const void *data, int bytes) {
     MPI_Send(data, bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
 }
 
-extern "C" [[gnu::noinline]] void counted_recv(void *data, int bytes)
-{
+extern "C" [[gnu::noinline]] void counted_recv(void *data, int bytes) {
     MPI_Recv(data, bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 // Whose turn it is, in memory that both map.
 class turns {
 public:
-    explicit turns(int rank) : rank_(rank)
-    {
+    explicit turns(int rank) : rank_(rank) {
         MPI_Comm node;
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-        MPI_Win_allocate_shared(0 == rank ? sizeof(word_type) : 0, 1, MPI_INFO_NULL, node, &word_,
-                                &window_);
+        MPI_Win_allocate_shared(0 == rank ? sizeof(word_type) : 0, 1, MPI_INFO_NULL, node, &word_, &window_);
         MPI_Aint size;
         int unit;
         MPI_Win_shared_query(window_, 0, &size, &unit, &word_);
@@ -61,8 +57,7 @@ public:
     }
     void end() { MPI_Win_free(&window_); }
 
-    void wait() const
-    {
+    void wait() const {
         while (rank_ != static_cast<int>(word_->load() % 2)) {
             // a sender's progress may have to hand on what its queue had no room for
             int flag;
@@ -82,8 +77,7 @@ private:
 };
 
 // `count` messages; returns how many arrived wrong.
-int exchange(int rank, const turns &t, int bytes, int count)
-{
+int exchange(int rank, const turns &t, int bytes, int count) {
     std::vector<unsigned char> data(static_cast<std::size_t>(bytes));
     int wrong = 0;
     for (int done = 0; done < count; done += batch) {
@@ -111,8 +105,7 @@ int exchange(int rank, const turns &t, int bytes, int count)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 3) {
         std::fputs("instructions MESSAGES SIZE...: run by the script of this name\n", stderr);
         return 2;
@@ -134,8 +127,8 @@ int main(int argc, char **argv)
         for (int length = 1; length <= 2; ++length) {
             CALLGRIND_ZERO_STATS;
             wrong += exchange(rank, t, bytes, length * messages);
-            const std::string name = (0 == rank ? "send " : "recv ") + std::to_string(bytes) + " "
-                                     + std::to_string(length * messages);
+            const std::string name =
+                (0 == rank ? "send " : "recv ") + std::to_string(bytes) + " " + std::to_string(length * messages);
             CALLGRIND_DUMP_STATS_AT(name.c_str());
         }
     }

@@ -9,7 +9,7 @@
 //
 //     mpicxx -O3 -std=c++20 -o lu lu.cc && mpirun -np 2 ./lu --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_kernel.h"
@@ -28,8 +28,7 @@ struct options : kernel_options {
 class lu : public kernel {
 public:
     lu(const program &p, int n, int block)
-        : rank_(p.rank()), ranks_(p.size()), n_(n), block_(block), blocks_(n / block)
-    {
+        : rank_(p.rank()), ranks_(p.size()), n_(n), block_(block), blocks_(n / block) {
         mine_.resize(panel() * static_cast<std::size_t>((blocks_ + ranks_ - 1) / ranks_));
         MPI_Group world;
         MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -47,8 +46,7 @@ public:
         const auto bytes = static_cast<MPI_Aint>(2 * panel() * sizeof(double));
         MPI_Win_allocate(bytes, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &panels_, &window_);
     }
-    ~lu() override
-    {
+    ~lu() override {
         MPI_Group_free(&others_);
         for (MPI_Group &g : only_) {
             MPI_Group_free(&g);
@@ -58,8 +56,7 @@ public:
 
     std::size_t message() const { return panel() * sizeof(double); }
 
-    void reset(std::uint64_t repetition) override
-    {
+    void reset(std::uint64_t repetition) override {
         seed_ = static_cast<unsigned>(repetition);
         for (int b = rank_; b < blocks_; b += ranks_) {
             for (int j = 0; j < block_; ++j) {
@@ -73,8 +70,7 @@ public:
         std::fill(panels_, panels_ + 2 * panel(), 1. / n_);
     }
 
-    void run(form f) override
-    {
+    void run(form f) override {
         if (owns(0)) {
             compute(f, [this] { decompose(0); });
         }
@@ -105,8 +101,7 @@ public:
     }
 
     // L (U x) against A x.
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         std::vector<double> x(static_cast<std::size_t>(n_)), ux(x.size()), lux(x.size());
         for (int j = 0; j < n_; ++j) {
             x[static_cast<std::size_t>(j)] = 1 + (j * 7 + j / 5) % 11;
@@ -138,8 +133,7 @@ public:
     }
 
 private:
-    static std::size_t times(int columns, int rows)
-    {
+    static std::size_t times(int columns, int rows) {
         return static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
     }
     std::size_t panel() const { return times(block_, n_); }
@@ -152,17 +146,14 @@ private:
         const double *first;
         int rows; // from the start of one column to the next
     };
-    place panel_of(int k)
-    {
+    place panel_of(int k) {
         if (owns(k)) {
             return {block_at(k) + k * block_, n_};
         }
         return {panels_ + slot(k), n_ - k * block_};
     }
 
-    template <typename F>
-    void each_column(F work)
-    {
+    template <typename F> void each_column(F work) {
         for (int b = rank_; b < blocks_; b += ranks_) {
             for (int j = 0; j < block_; ++j) {
                 work(b * block_ + j, block_at(b) + times(j, n_));
@@ -171,13 +162,11 @@ private:
     }
 
     // 0 to 1, and a diagonal above the sum of its row; the same for all ranks
-    double entry(int i, int j) const
-    {
+    double entry(int i, int j) const {
         return static_cast<double>(scrambled(i, j, seed_) % 1024) / 1024 + (i == j ? n_ : 0);
     }
 
-    void open(form f, int k)
-    {
+    void open(form f, int k) {
         if (!communicates(f) || 1 == ranks_) {
             return;
         }
@@ -198,8 +187,7 @@ private:
         MPI_Type_free(&columns);
     }
 
-    void close(form f, int k)
-    {
+    void close(form f, int k) {
         if (!communicates(f) || 1 == ranks_) {
             return;
         }
@@ -209,8 +197,7 @@ private:
     }
 
     // Block column k, up to date: its part of L below the diagonal, of U on it and above.
-    void decompose(int k)
-    {
+    void decompose(int k) {
         double *a = block_at(k) + k * block_;
         const int rows = n_ - k * block_;
         for (int j = 0; j < block_; ++j) {
@@ -225,8 +212,7 @@ private:
     }
 
     // Block column b by panel k.
-    void update(int k, int b)
-    {
+    void update(int k, int b) {
         const place p = panel_of(k);
         const int rows = n_ - k * block_;
         for (int c = 0; c < block_; ++c) {
@@ -238,8 +224,7 @@ private:
     }
 
     // From row j + 1 on, as often as row j says.
-    static void subtract(double *__restrict to, const double *__restrict from, int j, int rows)
-    {
+    static void subtract(double *__restrict to, const double *__restrict from, int j, int rows) {
         const double f = to[j];
         for (int i = j + 1; i < rows; ++i) {
             to[i] -= f * from[i];
@@ -255,8 +240,7 @@ private:
     std::vector<MPI_Group> only_;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     options o;
     arguments a("lu - LU decomposition, panels put into windows behind the computation\n\n"
                 "  mpirun -np 2 ./lu [options]\n");
@@ -279,7 +263,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

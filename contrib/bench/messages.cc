@@ -8,7 +8,7 @@
 //
 // run-messages compares systems with it.
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_batches.h"
@@ -31,17 +31,13 @@ namespace {
 enum class direction { one_way, both_ways };
 
 // Text goes where it does not mix with a CSV on standard output.
-std::FILE *text(const message_options &o)
-{
-    return "-" == o.csv ? stderr : stdout;
-}
+std::FILE *text(const message_options &o) { return "-" == o.csv ? stderr : stdout; }
 
 class messages {
 public:
     messages(const message_options &o, figures &out) : o_(o), out_(out) {}
 
-    std::uint64_t run()
-    {
+    std::uint64_t run() {
         if (o_.latency) {
             title("latency", "us");
             for (const std::size_t bytes : o_.latency_sizes) {
@@ -74,28 +70,25 @@ public:
     }
 
 private:
-    void title(const char *name, const char *unit) const
-    {
+    void title(const char *name, const char *unit) const {
         if (0 == pair_.rank) {
             std::fprintf(text(o_), "%s (%s)\n", name, unit);
         }
     }
 
     void report(const char *figure, const char *mode, std::size_t bytes, const char *unit,
-                const std::vector<double> &v)
-    {
+                const std::vector<double> &v) {
         if (0 == pair_.rank) {
             out_.put_spread(figure, mode, bytes, unit, v);
-            std::fprintf(text(o_), "  %-14s %8zu  median %10.3f  quartiles %10.3f %10.3f\n", mode,
-                         bytes, median(v), quartile(v, 1), quartile(v, 3));
+            std::fprintf(text(o_), "  %-14s %8zu  median %10.3f  quartiles %10.3f %10.3f\n", mode, bytes, median(v),
+                         quartile(v, 1), quartile(v, 3));
             std::fflush(text(o_));
         }
     }
 
     // How many `once` fill half a millisecond, the same on all ranks: shorter than that a clock's
     // reading and a neighbour's late start would show.
-    static int enough(const std::function<void(int)> &once)
-    {
+    static int enough(const std::function<void(int)> &once) {
         constexpr double batch_us = 500;
         int count = 1;
         while (true) {
@@ -112,22 +105,19 @@ private:
 
     // -- latency
 
-    void ping_pong(message_data &d, int bytes, int rounds)
-    {
+    void ping_pong(message_data &d, int bytes, int rounds) {
         for (int i = 0; i < rounds; ++i) {
             if (pair_.lower) {
                 MPI_Send(d.source(0), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD);
             }
-            MPI_Recv(d.landing(0), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+            MPI_Recv(d.landing(0), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             if (!pair_.lower) {
                 MPI_Send(d.source(0), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD);
             }
         }
     }
 
-    void latency(std::size_t bytes)
-    {
+    void latency(std::size_t bytes) {
         message_data d(bytes, 1);
         const int count = static_cast<int>(bytes);
         const auto verified = [&] {
@@ -150,8 +140,7 @@ private:
 
     // -- windows
 
-    void windows(message_data &d, int bytes, direction way, int count)
-    {
+    void windows(message_data &d, int bytes, direction way, int count) {
         const bool sends = pair_.lower || direction::both_ways == way;
         const bool receives = !pair_.lower || direction::both_ways == way;
         std::vector<MPI_Request> requests;
@@ -163,16 +152,14 @@ private:
                           &requests.emplace_back());
             }
             for (int k = 0; sends && k < o_.window; ++k) {
-                MPI_Isend(d.source(k), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD,
-                          &requests.emplace_back());
+                MPI_Isend(d.source(k), bytes, MPI_BYTE, pair_.peer, tag_data, MPI_COMM_WORLD, &requests.emplace_back());
             }
             MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
             char done = 1;
             if (direction::both_ways == way) {
                 // both know that both are done with as many messages of their own
             } else if (pair_.lower) {
-                MPI_Recv(&done, 1, MPI_CHAR, pair_.peer, tag_ack, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+                MPI_Recv(&done, 1, MPI_CHAR, pair_.peer, tag_ack, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             } else {
                 MPI_Send(&done, 1, MPI_CHAR, pair_.peer, tag_ack, MPI_COMM_WORLD);
             }
@@ -180,9 +167,7 @@ private:
     }
 
     // `per` is what one window counts in a microsecond, inverted.
-    void stream(const char *figure, const char *mode, std::size_t bytes, direction way,
-                const char *unit, double per)
-    {
+    void stream(const char *figure, const char *mode, std::size_t bytes, direction way, const char *unit, double per) {
         message_data d(bytes, o_.window);
         const int count = static_cast<int>(bytes);
         const bool receives = !pair_.lower || direction::both_ways == way;
@@ -207,8 +192,7 @@ private:
 
     // -- queues
 
-    void match(int depth)
-    {
+    void match(int depth) {
         if (!matching::possible(depth)) {
             if (0 == pair_.rank) {
                 std::fprintf(stderr, "messages: fewer than %d tags here\n", depth);
@@ -220,8 +204,7 @@ private:
             const auto posted = batches(o_.time, 200, [&] { return m.posted(which); });
             report("match_posted", name_of(which), static_cast<std::size_t>(depth), "us", posted);
             const auto unexpected = batches(o_.time, 200, [&] { return m.unexpected(which); });
-            report("match_unexpected", name_of(which), static_cast<std::size_t>(depth), "us",
-                   unexpected);
+            report("match_unexpected", name_of(which), static_cast<std::size_t>(depth), "us", unexpected);
         }
     }
 
@@ -231,15 +214,13 @@ private:
 };
 
 // What each rank has at one moment, to the ranks' figures of rank 0.
-void report_memory(const char *when, const memory &mine, figures &out, std::FILE *text)
-{
+void report_memory(const char *when, const memory &mine, figures &out, std::FILE *text) {
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     constexpr std::size_t kinds = memory::names.size();
     std::vector<double> all(kinds * static_cast<std::size_t>(size));
-    MPI_Gather(mine.kib.data(), kinds, MPI_DOUBLE, all.data(), kinds, MPI_DOUBLE, 0,
-               MPI_COMM_WORLD);
+    MPI_Gather(mine.kib.data(), kinds, MPI_DOUBLE, all.data(), kinds, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (0 != rank) {
         return;
     }
@@ -248,16 +229,14 @@ void report_memory(const char *when, const memory &mine, figures &out, std::FILE
         std::vector<double> v;
         for (int r = 0; r < size; ++r) {
             v.push_back(all[kinds * static_cast<std::size_t>(r) + kind]);
-            out.put((std::string("memory_") + memory::names[kind]).c_str(), when, 0, r, "KiB",
-                    v.back());
+            out.put((std::string("memory_") + memory::names[kind]).c_str(), when, 0, r, "KiB", v.back());
         }
         std::fprintf(text, " %s %.0f", memory::names[kind], median(v));
     }
     std::fputc('\n', text);
 }
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const message_options o = parse_messages(argc, argv);
     if (!o.pin.empty()) {
         pin_to_core(o.pin);
@@ -298,8 +277,7 @@ int main_program(int argc, char **argv)
         const double begin = now_us();
         wrong += messages(o, out).run();
         getrusage(RUSAGE_SELF, &end);
-        double mine =
-            static_cast<double>(end.ru_nivcsw - start.ru_nivcsw) / (now_us() - begin) * 1e6;
+        double mine = static_cast<double>(end.ru_nivcsw - start.ru_nivcsw) / (now_us() - begin) * 1e6;
         double most = 0;
         MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
         MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -318,7 +296,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

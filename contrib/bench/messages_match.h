@@ -19,8 +19,7 @@ namespace bench {
 
 enum class taken { oldest, newest, newest_of_any };
 
-inline const char *name_of(taken t)
-{
+inline const char *name_of(taken t) {
     constexpr const char *names[] = {"oldest", "newest", "newest_of_any"};
     return names[static_cast<int>(t)];
 }
@@ -28,9 +27,7 @@ inline const char *name_of(taken t)
 class matching {
 public:
     matching(pair_of_ranks &pair, int depth)
-        : pair_(pair), depth_(depth), timed_(std::min(depth, 100)),
-          values_(static_cast<std::size_t>(depth))
-    {
+        : pair_(pair), depth_(depth), timed_(std::min(depth, 100)), values_(static_cast<std::size_t>(depth)) {
         // of this pair alone: only its two ranks send to each other here
         MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     }
@@ -39,16 +36,14 @@ public:
     matching &operator=(const matching &) = delete;
 
     // Whether as many tags exist.
-    static bool possible(int depth)
-    {
+    static bool possible(int depth) {
         int *highest = nullptr, found = 0;
         MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found);
         return 0 != found && depth <= *highest;
     }
 
     // us per message with `depth` receives posted: sent, matched, completed.
-    double posted(taken which)
-    {
+    double posted(taken which) {
         double took = 0;
         if (pair_.lower) {
             char ready;
@@ -68,8 +63,7 @@ public:
                           &requests[static_cast<std::size_t>(tag)]);
             }
             for (int i = 0; i < timed_; ++i) {
-                std::swap(timed.emplace_back(MPI_REQUEST_NULL),
-                          requests[static_cast<std::size_t>(tag_of(which, i))]);
+                std::swap(timed.emplace_back(MPI_REQUEST_NULL), requests[static_cast<std::size_t>(tag_of(which, i))]);
             }
             const char ready = 1;
             MPI_Send(&ready, 1, MPI_CHAR, pair_.peer, tag_ack, MPI_COMM_WORLD);
@@ -82,8 +76,7 @@ public:
     }
 
     // us per receive with `depth` messages there; the receiver's figure, on both sides.
-    double unexpected(taken which)
-    {
+    double unexpected(taken which) {
         double took = 0;
         if (pair_.lower) {
             for (int tag = 0; tag < depth_; ++tag) {
@@ -111,34 +104,24 @@ public:
 private:
     int tag_of(taken which, int i) const { return taken::oldest == which ? i : depth_ - 1 - i; }
 
-    template <typename F>
-    void for_the_rest(taken which, F f) const
-    {
+    template <typename F> void for_the_rest(taken which, F f) const {
         const int from = taken::oldest == which ? timed_ : 0;
         for (int tag = from; tag < from + depth_ - timed_; ++tag) {
             f(tag);
         }
     }
 
-    int source(taken which) const
-    {
-        return taken::newest_of_any == which ? MPI_ANY_SOURCE : pair_.peer;
-    }
+    int source(taken which) const { return taken::newest_of_any == which ? MPI_ANY_SOURCE : pair_.peer; }
     std::uint64_t &value(int tag) { return values_[static_cast<std::size_t>(tag)]; }
 
-    void send(int tag)
-    {
+    void send(int tag) {
         const auto word = static_cast<std::uint64_t>(tag) * 0x9e3779b97f4a7c15u + 1;
         MPI_Send(&word, 1, MPI_UINT64_T, pair_.peer, tag, comm_);
     }
-    void receive(int tag, int from)
-    {
-        MPI_Recv(&value(tag), 1, MPI_UINT64_T, from, tag, comm_, MPI_STATUS_IGNORE);
-    }
+    void receive(int tag, int from) { MPI_Recv(&value(tag), 1, MPI_UINT64_T, from, tag, comm_, MPI_STATUS_IGNORE); }
 
     void clear() { std::fill(values_.begin(), values_.end(), 0u); }
-    void check(const char *what)
-    {
+    void check(const char *what) {
         for (int tag = 0; tag < depth_; ++tag) {
             if (static_cast<std::uint64_t>(tag) * 0x9e3779b97f4a7c15u + 1 != value(tag)) {
                 pair_.complain(what, sizeof(std::uint64_t));

@@ -25,12 +25,11 @@ namespace bench {
 // also, board: pages of the node's board this rank has touched; thread_stack: of its interrupt
 // thread.
 struct memory {
-    static constexpr std::array<const char *, 7> names{
-        "rss", "pss", "anonymous", "shared_memory", "malloc", "board", "thread_stack"};
+    static constexpr std::array<const char *, 7> names{"rss",    "pss",   "anonymous",   "shared_memory",
+                                                       "malloc", "board", "thread_stack"};
     std::array<double, 7> kib{};
 
-    static memory now()
-    {
+    static memory now() {
         memory m;
         m.kib[0] = field("/proc/self/status", "VmRSS:");
         m.kib[1] = field("/proc/self/smaps_rollup", "Pss:");
@@ -44,8 +43,7 @@ struct memory {
 
 private:
     // Where the thread of this name stands in its stack; 0: there is none, or it runs.
-    static std::uintptr_t stack_of(const std::string &thread)
-    {
+    static std::uintptr_t stack_of(const std::string &thread) {
         std::error_code error;
         for (const auto &task : std::filesystem::directory_iterator("/proc/self/task", error)) {
             std::string name, line;
@@ -53,16 +51,14 @@ private:
             std::getline(std::ifstream(task.path() / "syscall"), line);
             // number, six arguments, stack pointer, program counter
             std::uintptr_t sp = 0;
-            if (name == thread
-                && 1 == std::sscanf(line.c_str(), "%*d %*x %*x %*x %*x %*x %*x %lx", &sp)) {
+            if (name == thread && 1 == std::sscanf(line.c_str(), "%*d %*x %*x %*x %*x %*x %*x %lx", &sp)) {
                 return sp;
             }
         }
         return 0;
     }
 
-    void add_mappings()
-    {
+    void add_mappings() {
         const std::uintptr_t sp = stack_of("smartint");
         std::ifstream file("/proc/self/smaps");
         bool board = false, stack = false;
@@ -79,8 +75,7 @@ private:
         }
     }
 
-    static double field(const char *path, const std::string &name)
-    {
+    static double field(const char *path, const std::string &name) {
         std::ifstream file(path);
         for (std::string word; file >> word;) {
             if (word == name) {
@@ -94,8 +89,7 @@ private:
 };
 
 // One message of each size to every other rank, and one from it; wrong ones are counted.
-inline std::uint64_t talk_to_all(const std::vector<std::size_t> &sizes)
-{
+inline std::uint64_t talk_to_all(const std::vector<std::size_t> &sizes) {
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -106,9 +100,8 @@ inline std::uint64_t talk_to_all(const std::vector<std::size_t> &sizes)
             const int to = (rank + distance) % size, from = (rank + size - distance) % size;
             std::fill(out.begin(), out.end(), static_cast<char>(rank + distance));
             std::fill(in.begin(), in.end(), static_cast<char>(from + distance + 1));
-            MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, to, 13, in.data(),
-                         static_cast<int>(bytes), MPI_BYTE, from, 13, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+            MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, to, 13, in.data(), static_cast<int>(bytes),
+                         MPI_BYTE, from, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             for (const char c : in) {
                 wrong += static_cast<char>(from + distance) != c ? 1 : 0;
             }

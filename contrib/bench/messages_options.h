@@ -19,12 +19,10 @@ namespace bench {
 
 struct message_options {
     bool latency = true, rate = true, bandwidth = true, match = true, memory = true;
-    std::vector<std::size_t> latency_sizes{0,        1,        8,         64,      128,
-                                           256,      512,      1 << 10,   2 << 10, 4 << 10,
-                                           16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+    std::vector<std::size_t> latency_sizes{0,       1,       8,        64,       128,       256,     512,    1 << 10,
+                                           2 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
     std::vector<std::size_t> rate_sizes{1, 8, 64, 256};
-    std::vector<std::size_t> bandwidth_sizes{1 << 10,   4 << 10, 16 << 10, 64 << 10,
-                                             256 << 10, 1 << 20, 4 << 20};
+    std::vector<std::size_t> bandwidth_sizes{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
     std::vector<int> depths{100, 1000, 10'000, 100'000};
     int window = 64;
     double time = 0.1; // s per figure
@@ -33,40 +31,37 @@ struct message_options {
     std::string csv;
 };
 
-[[noreturn]] inline void message_usage(int status)
-{
-    std::fputs(
-        "messages - what plain messages cost where nothing is to overlap\n"
-        "\n"
-        "  mpirun -np 2 ./messages [options]    with more ranks, rank i talks to rank i + np/2\n"
-        "\n"
-        "  latency     ping-pong of blocking calls, half a round trip\n"
-        "  rate        small messages in windows: nonblocking calls, MPI_Waitall, one answer\n"
-        "  bandwidth   the same with larger ones, one way and both ways\n"
-        "  match       cost of a message with many receives posted, and of a receive with many\n"
-        "              messages there: the oldest, the newest, the newest from any source\n"
-        "  memory      of each rank, after MPI_Init and after messages to and from all others\n"
-        "Received data is always checked, outside what is timed.\n"
-        "\n"
-        "  -o, --only LIST              of those (default: all)\n"
-        "      --latency-sizes LIST     default 0 to 4M\n"
-        "      --rate-sizes LIST        default 1,8,64,256\n"
-        "      --bandwidth-sizes LIST   default 1K to 4M\n"
-        "      --depths LIST            posted receives, messages that are there: "
-        "100,1000,10000,100000\n"
-        "  -w, --window N               messages under way (64)\n"
-        "  -t, --time SECONDS           per figure (0.1)\n"
-        "      --prio[=NICE]            raise the priority while measuring, where permitted (-15)\n"
-        "      --pin LIST               core of each rank\n"
-        "  -c, --csv FILE               all figures as figure,mode,bytes,rank,unit,value ('-': "
-        "standard output)\n"
-        "  -h, --help\n",
-        0 == status ? stdout : stderr);
+[[noreturn]] inline void message_usage(int status) {
+    std::fputs("messages - what plain messages cost where nothing is to overlap\n"
+               "\n"
+               "  mpirun -np 2 ./messages [options]    with more ranks, rank i talks to rank i + np/2\n"
+               "\n"
+               "  latency     ping-pong of blocking calls, half a round trip\n"
+               "  rate        small messages in windows: nonblocking calls, MPI_Waitall, one answer\n"
+               "  bandwidth   the same with larger ones, one way and both ways\n"
+               "  match       cost of a message with many receives posted, and of a receive with many\n"
+               "              messages there: the oldest, the newest, the newest from any source\n"
+               "  memory      of each rank, after MPI_Init and after messages to and from all others\n"
+               "Received data is always checked, outside what is timed.\n"
+               "\n"
+               "  -o, --only LIST              of those (default: all)\n"
+               "      --latency-sizes LIST     default 0 to 4M\n"
+               "      --rate-sizes LIST        default 1,8,64,256\n"
+               "      --bandwidth-sizes LIST   default 1K to 4M\n"
+               "      --depths LIST            posted receives, messages that are there: "
+               "100,1000,10000,100000\n"
+               "  -w, --window N               messages under way (64)\n"
+               "  -t, --time SECONDS           per figure (0.1)\n"
+               "      --prio[=NICE]            raise the priority while measuring, where permitted (-15)\n"
+               "      --pin LIST               core of each rank\n"
+               "  -c, --csv FILE               all figures as figure,mode,bytes,rank,unit,value ('-': "
+               "standard output)\n"
+               "  -h, --help\n",
+               0 == status ? stdout : stderr);
     std::exit(status);
 }
 
-inline message_options parse_messages(int argc, char **argv)
-{
+inline message_options parse_messages(int argc, char **argv) {
     enum { opt_latency = 256, opt_rate, opt_bandwidth, opt_depths, opt_prio, opt_pin };
     static const option table[] = {
         {"only", required_argument, nullptr, 'o'},

@@ -23,8 +23,7 @@ struct pair_of_ranks {
     bool lower = true; // the lower half of the ranks sends where only one side does
     std::uint64_t wrong = 0;
 
-    pair_of_ranks()
-    {
+    pair_of_ranks() {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &size);
         const int half = size / 2;
@@ -32,11 +31,9 @@ struct pair_of_ranks {
         peer = lower ? rank + half : rank - half;
     }
 
-    void complain(const char *what, std::size_t bytes)
-    {
+    void complain(const char *what, std::size_t bytes) {
         if (0 == wrong++) {
-            std::fprintf(stderr, "messages: rank %d: wrong data: %s, %zu bytes\n", rank, what,
-                         bytes);
+            std::fprintf(stderr, "messages: rank %d: wrong data: %s, %zu bytes\n", rank, what, bytes);
         }
     }
 };
@@ -45,8 +42,7 @@ struct pair_of_ranks {
 // differ, and lands in a buffer of its own: MPI allows the first to overlap, not the second.
 class message_data {
 public:
-    message_data(std::size_t bytes, int window) : bytes_(bytes), window_(window)
-    {
+    message_data(std::size_t bytes, int window) : bytes_(bytes), window_(window) {
         const auto n = static_cast<std::size_t>(window);
         source_.resize(bytes + step * n);
         landing_.resize(distance() * n);
@@ -62,8 +58,7 @@ public:
     // Nothing that was there before passes for what is to come.
     void wipe() { std::fill(landing_.begin(), landing_.end(), std::uint8_t{0xff}); }
 
-    bool all_right(int count)
-    {
+    bool all_right(int count) {
         bool good = true;
         for (int k = 0; k < count; ++k) {
             const auto *at = static_cast<const std::uint8_t *>(landing(k));
@@ -78,8 +73,7 @@ private:
     static constexpr std::size_t step = 64;
 
     // 0xff never occurs; the period is longer than all of a window's steps
-    static std::uint8_t byte_at(std::size_t i)
-    {
+    static std::uint8_t byte_at(std::size_t i) {
         return static_cast<std::uint8_t>((i * 7 + i / 251 * 13 + i / 65521) % 255);
     }
     std::size_t distance() const { return (bytes_ + step - 1) / step * step + step; }

@@ -50,27 +50,19 @@ constexpr unsigned ranks = 128;
 constexpr unsigned requests = layout::request_entries; // all that a slot can hold
 constexpr unsigned few = 4;
 
-[[noreturn]] void give_up(const char *what, const std::string &why)
-{
+[[noreturn]] void give_up(const char *what, const std::string &why) {
     std::fprintf(stderr, "micro: %s: %s\n", what, why.c_str());
     std::exit(1);
 }
 
-key message_key(int tag)
-{
-    return make_rts_key(1, 5, tag);
-}
-key_pattern message_pattern(int tag)
-{
-    return exact_pattern(message_key(tag));
-}
+key message_key(int tag) { return make_rts_key(1, 5, tag); }
+key_pattern message_pattern(int tag) { return exact_pattern(message_key(tag)); }
 
 // A board as a job has it, with its rings, so that slots lie as far from each other. All ranks are
 // this process.
 class node {
 public:
-    explicit node(unsigned slots)
-    {
+    explicit node(unsigned slots) {
         if (0 != board.create("/dev/shm", {1, slots, params{}.ring_bytes, 1})) {
             give_up("no board", board.why());
         }
@@ -86,26 +78,22 @@ public:
             owner[i].attach(&board.slot(i));
         }
     }
-    ~node()
-    {
+    ~node() {
         for (unsigned i = 0; i < board.slots(); ++i) {
             ::close(board.slot(i).control.wake_fd);
         }
     }
 
-    void arm(unsigned rank, unsigned count)
-    {
+    void arm(unsigned rank, unsigned count) {
         bool matched = false;
         for (unsigned i = 0; i < count; ++i) {
-            if (board_owner::none == owner[rank].arm(message_pattern(static_cast<int>(i)), &matched)
-                || matched) {
+            if (board_owner::none == owner[rank].arm(message_pattern(static_cast<int>(i)), &matched) || matched) {
                 give_up("arm", "the table is full or a notice was there");
             }
         }
     }
     // Up to `few` ranks, spread over the board, that somebody matched.
-    void want(unsigned count, layout::rank_state state)
-    {
+    void want(unsigned count, layout::rank_state state) {
         for (unsigned i = 0; i < count; ++i) {
             auto &c = board.slot(i * (board.slots() / few)).control;
             c.progress = state;
@@ -120,8 +108,7 @@ public:
 // A helper over a board of 128 ranks that have 64 requests armed each.
 class helped_node : public node {
 public:
-    explicit helped_node(const char *transport) : node(ranks)
-    {
+    explicit helped_node(const char *transport) : node(ranks) {
         daemon::options o;
         o.transport = transport;
         o.device = "lo";
@@ -138,8 +125,7 @@ public:
 
 // ---- the helper's look at 128 ranks
 
-void scan(benchmark::State &state, unsigned wanted, layout::rank_state where)
-{
+void scan(benchmark::State &state, unsigned wanted, layout::rank_state where) {
     helped_node n("none");
     n.want(wanted, where);
     core_access::scan(*n.helper); // whoever is outside is woken here, and not again
@@ -155,8 +141,7 @@ BENCHMARK_CAPTURE(scan, of_128_nothing_wanted, 0, layout::rank_outside);
 BENCHMARK_CAPTURE(scan, of_128_4_wanted_inside, few, layout::rank_inside);
 BENCHMARK_CAPTURE(scan, of_128_4_wanted_woken_before, few, layout::rank_outside);
 
-void scan_wakes(benchmark::State &state)
-{
+void scan_wakes(benchmark::State &state) {
     helped_node n("none");
     n.want(few, layout::rank_outside);
     for (auto _ : state) {
@@ -171,8 +156,7 @@ BENCHMARK(scan_wakes)->Name("scan/of_128_4_wanted_and_woken_each_pass");
 
 // Every word comes from memory: farther than from any core that wrote it. Read by the clock in
 // place of the loop, as throwing the lines out takes longer than the pass.
-void scan_cold(benchmark::State &state)
-{
+void scan_cold(benchmark::State &state) {
     using clock = std::chrono::steady_clock;
     helped_node n("none");
     for (auto _ : state) {
@@ -188,8 +172,7 @@ void scan_cold(benchmark::State &state)
 BENCHMARK(scan_cold)->Name("scan/of_128_nothing_in_any_cache")->UseManualTime();
 
 // Is anybody waiting at all? Asked by a helper before it polls. Nobody: all 128 are looked at.
-void anything_armed(benchmark::State &state, bool armed)
-{
+void anything_armed(benchmark::State &state, bool armed) {
     helped_node n("none");
     for (unsigned i = 0; !armed && i < ranks; ++i) {
         for (unsigned r = 0; r < requests; ++r) {
@@ -207,8 +190,7 @@ BENCHMARK_CAPTURE(anything_armed, of_128_all_are, true);
 BENCHMARK_CAPTURE(anything_armed, of_128_none_is, false);
 
 // All that a polling helper does between two looks, with the network of a cluster (tcp) open.
-void whole_loop(benchmark::State &state, const char *transport)
-{
+void whole_loop(benchmark::State &state, const char *transport) {
     helped_node n(transport);
     for (auto _ : state) {
         benchmark::DoNotOptimize(n.helper->pass());
@@ -223,12 +205,10 @@ BENCHMARK_CAPTURE(whole_loop, of_128_with_tcp, "tcp");
 // ---- requests and notices
 
 // notices: live ones on the board, of others' messages. A rank that arms must look at each.
-void arm_and_disarm(benchmark::State &state)
-{
+void arm_and_disarm(benchmark::State &state) {
     node n(1);
     for (int i = 0; i < state.range(0); ++i) {
-        board_slot(&n.board.slot(0))
-            .post(message_key(1000 + i), 5, static_cast<std::uint32_t>(i + 1));
+        board_slot(&n.board.slot(0)).post(message_key(1000 + i), 5, static_cast<std::uint32_t>(i + 1));
     }
     bool matched = false;
     for (auto _ : state) {
@@ -243,8 +223,7 @@ void arm_and_disarm(benchmark::State &state)
 BENCHMARK(arm_and_disarm)->ArgName("notices")->Arg(0)->Arg(1)->Arg(64);
 
 // A notice that nobody of `requests` waits for.
-void post_unmatched(benchmark::State &state)
-{
+void post_unmatched(benchmark::State &state) {
     node n(1);
     n.arm(0, static_cast<unsigned>(state.range(0)));
     std::uint32_t sequence = 0;
@@ -259,8 +238,7 @@ void post_unmatched(benchmark::State &state)
 BENCHMARK(post_unmatched)->ArgName("requests")->Arg(0)->Arg(1)->Arg(64);
 
 // A notice for the last of `requests`. The request is made armed again by one store.
-void post_matched(benchmark::State &state, layout::rank_state where)
-{
+void post_matched(benchmark::State &state, layout::rank_state where) {
     node n(1);
     const auto count = static_cast<unsigned>(state.range(0));
     n.arm(0, count);
@@ -279,14 +257,8 @@ void post_matched(benchmark::State &state, layout::rank_state where)
         word.store(armed, std::memory_order_relaxed);
     }
 }
-BENCHMARK_CAPTURE(post_matched, rank_inside, layout::rank_inside)
-    ->ArgName("requests")
-    ->Arg(1)
-    ->Arg(64);
-BENCHMARK_CAPTURE(post_matched, rank_outside, layout::rank_outside)
-    ->ArgName("requests")
-    ->Arg(1)
-    ->Arg(64);
+BENCHMARK_CAPTURE(post_matched, rank_inside, layout::rank_inside)->ArgName("requests")->Arg(1)->Arg(64);
+BENCHMARK_CAPTURE(post_matched, rank_outside, layout::rank_outside)->ArgName("requests")->Arg(1)->Arg(64);
 
 // ---- gate and wakes
 
@@ -295,8 +267,7 @@ BENCHMARK_CAPTURE(post_matched, rank_outside, layout::rank_outside)
 class sleeping_thread {
 public:
     sleeping_thread() : thread_([this] { over_.wait(false); }) {}
-    ~sleeping_thread()
-    {
+    ~sleeping_thread() {
         over_ = true;
         over_.notify_one();
         thread_.join();
@@ -308,8 +279,7 @@ private:
 };
 
 // What an MPI call pays.
-void gate_enter_leave(benchmark::State &state, gate::mode mode)
-{
+void gate_enter_leave(benchmark::State &state, gate::mode mode) {
     gate g;
     g.set_mode(mode);
     if (mode != g.current_mode()) {
@@ -326,8 +296,7 @@ BENCHMARK_CAPTURE(gate_enter_leave, fenced, gate::mode::fenced);
 BENCHMARK_CAPTURE(gate_enter_leave, locked, gate::mode::locked);
 
 // What the interrupt thread pays, while the application's thread is on no core.
-void gate_claim_release(benchmark::State &state, gate::mode mode)
-{
+void gate_claim_release(benchmark::State &state, gate::mode mode) {
     const sleeping_thread other;
     gate g;
     g.set_mode(mode);
@@ -343,14 +312,12 @@ BENCHMARK_CAPTURE(gate_claim_release, asymmetric, gate::mode::asymmetric);
 BENCHMARK_CAPTURE(gate_claim_release, fenced, gate::mode::fenced);
 
 // The write of a rank's descriptor; nobody sleeps on it.
-void wake(benchmark::State &state, bool drained)
-{
+void wake(benchmark::State &state, bool drained) {
     node n(1);
     waker w;
     w.resize(1);
     for (auto _ : state) {
-        if (!w.wake(0, n.board.slot(0))
-            || (drained && 1 != drain_eventfd(n.board.slot(0).control.wake_fd))) {
+        if (!w.wake(0, n.board.slot(0)) || (drained && 1 != drain_eventfd(n.board.slot(0).control.wake_fd))) {
             state.SkipWithError("the descriptor was not rung");
             break;
         }

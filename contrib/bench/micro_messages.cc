@@ -25,8 +25,7 @@ using namespace smartint;
 
 // waiting: messages that stay in the ring between put and get. With none the records stay in the
 // same lines, with many they go through all of the ring.
-void ring_put_get(benchmark::State &state)
-{
+void ring_put_get(benchmark::State &state) {
     const auto bytes = static_cast<std::uint32_t>(state.range(0));
     const auto waiting = static_cast<unsigned>(state.range(1));
     const std::size_t capacity = params{}.ring_bytes;
@@ -68,15 +67,12 @@ void ring_put_get(benchmark::State &state)
         state.SkipWithError("a message did not go through");
     }
 }
-BENCHMARK(ring_put_get)
-    ->ArgNames({"bytes", "waiting"})
-    ->ArgsProduct({{8, 256, 1024, 4096}, {0, 32}});
+BENCHMARK(ring_put_get)->ArgNames({"bytes", "waiting"})->ArgsProduct({{8, 256, 1024, 4096}, {0, 32}});
 
 // ---- matching
 
 // 0 .. depth-1 in an order that no cache foresees: each message or receive has a tag of its own.
-std::vector<int> any_order(std::size_t depth)
-{
+std::vector<int> any_order(std::size_t depth) {
     std::vector<int> tags(depth);
     std::iota(tags.begin(), tags.end(), 0);
     std::shuffle(tags.begin(), tags.end(), std::mt19937_64(4711));
@@ -89,8 +85,7 @@ constexpr int source = 3;
 enum class tags { own, same };
 
 // A message finds its receive among `depth` posted ones, and the receive is posted again.
-void match_posted(benchmark::State &state, tags which)
-{
+void match_posted(benchmark::State &state, tags which) {
     const auto depth = static_cast<std::size_t>(state.range(0));
     auto receives = std::make_unique<recv_op[]>(depth);
     matcher m;
@@ -119,27 +114,17 @@ void match_posted(benchmark::State &state, tags which)
         m.cancel(&receives[i]);
     }
 }
-BENCHMARK_CAPTURE(match_posted, tags_of_their_own, tags::own)
-    ->ArgName("depth")
-    ->Arg(1)
-    ->Arg(1000)
-    ->Arg(100000);
-BENCHMARK_CAPTURE(match_posted, one_tag, tags::same)
-    ->ArgName("depth")
-    ->Arg(1)
-    ->Arg(1000)
-    ->Arg(100000);
+BENCHMARK_CAPTURE(match_posted, tags_of_their_own, tags::own)->ArgName("depth")->Arg(1)->Arg(1000)->Arg(100000);
+BENCHMARK_CAPTURE(match_posted, one_tag, tags::same)->ArgName("depth")->Arg(1)->Arg(1000)->Arg(100000);
 
-void keep_message(matcher &m, int tag)
-{
+void keep_message(matcher &m, int tag) {
     unexpected *u = m.allocate(8);
     u->key = {context, source, tag};
     m.keep(u);
 }
 
 // A receive finds its message among `depth` unexpected ones, and another takes its place.
-void match_unexpected(benchmark::State &state, tags which, bool wild)
-{
+void match_unexpected(benchmark::State &state, tags which, bool wild) {
     const auto depth = static_cast<std::size_t>(state.range(0));
     matcher m;
     if (wild) {
@@ -172,11 +157,7 @@ BENCHMARK_CAPTURE(match_unexpected, tags_of_their_own, tags::own, false)
     ->Arg(1)
     ->Arg(1000)
     ->Arg(100000);
-BENCHMARK_CAPTURE(match_unexpected, one_tag, tags::same, false)
-    ->ArgName("depth")
-    ->Arg(1)
-    ->Arg(1000)
-    ->Arg(100000);
+BENCHMARK_CAPTURE(match_unexpected, one_tag, tags::same, false)->ArgName("depth")->Arg(1)->Arg(1000)->Arg(100000);
 BENCHMARK_CAPTURE(match_unexpected, any_source_any_tag, tags::own, true)
     ->ArgName("depth")
     ->Arg(1)
@@ -184,8 +165,7 @@ BENCHMARK_CAPTURE(match_unexpected, any_source_any_tag, tags::own, true)
     ->Arg(100000);
 
 // A message finds nothing among `depth` receives with other tags.
-void match_nothing(benchmark::State &state)
-{
+void match_nothing(benchmark::State &state) {
     const auto depth = static_cast<std::size_t>(state.range(0));
     auto receives = std::make_unique<recv_op[]>(depth);
     matcher m;

@@ -6,7 +6,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o neighbour neighbour.cc && mpirun -np 3 ./neighbour --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_counters.h"
@@ -25,17 +25,14 @@ struct options : program_options {
     double phase_ms = 60;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
-    arguments a(
-        "neighbour - how much are ranks slowed that only compute?\n\n"
-        "  mpirun -np 3 ./neighbour [options]\n\n"
-        "Ranks 0 and 1 sleep, compute, and exchange messages in turn; the others compute all "
-        "the time.\n");
+    arguments a("neighbour - how much are ranks slowed that only compute?\n\n"
+                "  mpirun -np 3 ./neighbour [options]\n\n"
+                "Ranks 0 and 1 sleep, compute, and exchange messages in turn; the others compute all "
+                "the time.\n");
     a.size('s', "size", "of the messages (1M)", o.bytes);
-    a.value(0, "tsyn", "US", "the receiver's computation between post and wait (100)", o.tsyn, 1e-3,
-            1e9);
+    a.value(0, "tsyn", "US", "the receiver's computation between post and wait (100)", o.tsyn, 1e-3, 1e9);
     a.value(0, "rounds", "N", "of all three phases (20)", o.rounds, 1, 100'000);
     a.value(0, "phase", "MS", "length of a phase (60)", o.phase_ms, 20., 1e5);
     o.add_to(a);
@@ -45,12 +42,9 @@ options parse(int argc, char **argv)
 
 class neighbours {
 public:
-    neighbours(program &p, const options &o)
-        : program_(p), o_(o), clock_(MPI_COMM_WORLD), buffer_(o.bytes)
-    {}
+    neighbours(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD), buffer_(o.bytes) {}
 
-    void run()
-    {
+    void run() {
         constexpr phase phases[] = {phase::asleep, phase::busy, phase::talking};
         std::vector<double> slowed_alone, slowed_busy, preempted_alone, preempted_talking;
         clock_.compare();
@@ -74,8 +68,8 @@ public:
         counters counted;
         pvars_.accumulate(counted, before, pvars_.read());
         report_counters(program_.out(), "none", o_.bytes, counted);
-        report({median(slowed_alone), median(slowed_busy), median(preempted_alone),
-                median(preempted_talking), static_cast<double>(exchanged_)});
+        report({median(slowed_alone), median(slowed_busy), median(preempted_alone), median(preempted_talking),
+                static_cast<double>(exchanged_)});
         pvars_.close();
         clock_.close();
     }
@@ -85,8 +79,7 @@ private:
 
     // Ranks 0 and 1 until `end`: nothing, computing, or exchanges in which the receiver computes as
     // well.
-    void pair(phase p, double end)
-    {
+    void pair(phase p, double end) {
         if (phase::asleep == p) {
             sleep_us(end - now_us());
         } else if (phase::busy == p) {
@@ -99,8 +92,7 @@ private:
     }
 
     // The sender says with a message's first byte whether it is the last one.
-    void exchange(double end)
-    {
+    void exchange(double end) {
         const int count = static_cast<int>(o_.bytes), other = 1 - program_.rank();
         for (bool last = false; !last; ++exchanged_) {
             MPI_Request request;
@@ -122,8 +114,7 @@ private:
     };
 
     // The others: chunks of work, the phase's edges left out.
-    watched watch(double begin, double end) const
-    {
+    watched watch(double begin, double end) const {
         constexpr double edge = 5000, chunk = 500;
         double wall = 0, nominal = 0;
         while (now_us() < begin + edge) {
@@ -138,12 +129,10 @@ private:
             nominal += chunk;
         }
         getrusage(RUSAGE_THREAD, &after);
-        return {wall / nominal,
-                static_cast<double>(after.ru_nivcsw - before.ru_nivcsw) / wall * 1e6};
+        return {wall / nominal, static_cast<double>(after.ru_nivcsw - before.ru_nivcsw) / wall * 1e6};
     }
 
-    void report(const std::vector<double> &mine)
-    {
+    void report(const std::vector<double> &mine) {
         const int each = static_cast<int>(mine.size());
         std::vector<double> all(mine.size() * static_cast<std::size_t>(program_.size()));
         MPI_Gather(mine.data(), each, MPI_DOUBLE, all.data(), each, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -158,10 +147,9 @@ private:
             out.put("neighbour_slowed_beside_computation", "none", o_.bytes, r, "%", v[1]);
             out.put("neighbour_preempted_alone", "none", o_.bytes, r, "1/s", v[2]);
             out.put("neighbour_preempted", "none", o_.bytes, r, "1/s", v[3]);
-            program_.say(
-                "rank %d, while they talk: %.2f %% slower than alone, %.2f %% slower than "
-                "while they compute; taken off its core %.0f times a second (alone %.0f)\n",
-                r, v[0], v[1], v[3], v[2]);
+            program_.say("rank %d, while they talk: %.2f %% slower than alone, %.2f %% slower than "
+                         "while they compute; taken off its core %.0f times a second (alone %.0f)\n",
+                         r, v[0], v[1], v[3], v[2]);
         }
     }
 
@@ -175,8 +163,7 @@ private:
     std::uint64_t exchanged_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 3) {
@@ -189,7 +176,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

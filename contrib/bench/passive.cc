@@ -7,7 +7,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o passive passive.cc && mpirun -np 2 ./passive --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_counters.h"
@@ -30,15 +30,14 @@ struct options : program_options {
     bool allocates = false;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     arguments a("passive - one-sided operations on a process that takes no part\n\n"
                 "  mpirun -np 2 ./passive [options]\n\n"
                 "Rank 0 is the origin, rank 1 the target. Results are checked.\n");
     a.value('r', "reps", "N", "of each figure (30)", o.reps, 3, 100'000);
-    a.value('t', "time", "SECONDS", "stop the repetitions of a figure after this long (never below 3)",
-            o.time_limit, 0., 1e6);
+    a.value('t', "time", "SECONDS", "stop the repetitions of a figure after this long (never below 3)", o.time_limit,
+            0., 1e6);
     a.value(0, "tsyn", "US", "the target's computation (5000)", o.tsyn, 1., 1e7);
     a.sizes('s', "sizes", "of puts and gets for the bandwidth (64K,1M)", o.sizes);
     a.value('w', "window", "N", "operations in a row, then a flush (16)", o.window, 1, 4096);
@@ -51,8 +50,7 @@ options parse(int argc, char **argv)
 
 class passive {
 public:
-    passive(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD)
-    {
+    passive(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD) {
         std::size_t largest = bulk;
         for (const std::size_t s : o.sizes) {
             largest = std::max(largest, s);
@@ -71,8 +69,7 @@ public:
         MPI_Barrier(MPI_COMM_WORLD);
     }
 
-    void run()
-    {
+    void run() {
         clock_.compare();
         latencies();
         bandwidths();
@@ -96,8 +93,7 @@ private:
         std::function<void()> call;
     };
 
-    std::vector<operation> operations()
-    {
+    std::vector<operation> operations() {
         return {
             {"fetch_and_op", 8, true,
              [this] {
@@ -114,8 +110,8 @@ private:
              }},
             {"accumulate", bulk, true,
              [this] {
-                 MPI_Accumulate(zeros_.data(), bulk / 8, MPI_INT64_T, target, words, bulk / 8, MPI_INT64_T,
-                                MPI_SUM, window_);
+                 MPI_Accumulate(zeros_.data(), bulk / 8, MPI_INT64_T, target, words, bulk / 8, MPI_INT64_T, MPI_SUM,
+                                window_);
                  MPI_Win_flush(target, window_);
              }},
             {"get", 8, true,
@@ -139,10 +135,9 @@ private:
         };
     }
 
-    void latencies()
-    {
-        program_.say("%-20s %10s %14s %14s %14s   (us, median)\n", "operation", "bytes", "target waits",
-                     "it computes", "always waits");
+    void latencies() {
+        program_.say("%-20s %10s %14s %14s %14s   (us, median)\n", "operation", "bytes", "target waits", "it computes",
+                     "always waits");
         for (const operation &op : operations()) {
             std::vector<double> idle, computing, always;
             counters counted;
@@ -168,8 +163,7 @@ private:
     }
 
     // The origin's time; the target computes from the common start on, longer than that takes, or waits.
-    double once(const operation &op, bool computes)
-    {
+    double once(const operation &op, bool computes) {
         double took = 0;
         bool late;
         clock_.start(late);
@@ -193,8 +187,7 @@ private:
         return took;
     }
 
-    void bandwidths()
-    {
+    void bandwidths() {
         program_.say("%-20s %10s %14s %14s   (MB/s, most)\n", "operation", "bytes", "one piece", "strided");
         for (const bool get : {false, true}) {
             for (const std::size_t bytes : o_.sizes) {
@@ -214,8 +207,7 @@ private:
         }
     }
 
-    double bandwidth(bool get, std::size_t bytes, MPI_Datatype type, int count)
-    {
+    double bandwidth(bool get, std::size_t bytes, MPI_Datatype type, int count) {
         double best = 0;
         const double begin = now_us();
         for (int i = 0; i < o_.reps && go_on(i, begin); ++i) {
@@ -241,8 +233,7 @@ private:
     }
 
     // What was added is there, once each time.
-    void check_sums()
-    {
+    void check_sums() {
         std::int64_t expected[2] = {added_, accumulated_};
         MPI_Bcast(expected, 2, MPI_INT64_T, 0, MPI_COMM_WORLD);
         if (target == program_.rank()) {
@@ -252,8 +243,7 @@ private:
         }
     }
 
-    bool go_on(int done, double begin) const
-    {
+    bool go_on(int done, double begin) const {
         if (0 == o_.time_limit) {
             return true;
         }
@@ -276,8 +266,7 @@ private:
     std::uint64_t wrong_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (2 != p.size()) {
@@ -291,7 +280,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -7,7 +7,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o skew skew.cc && mpirun -np 4 ./skew --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_data.h"
@@ -23,8 +23,7 @@ struct options : program_options {
     int reps = 15;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     arguments a("skew - MPI_Gather and MPI_Reduce whose root comes late\n\n"
                 "  mpirun -np 4 ./skew [options]\n\n"
@@ -43,15 +42,10 @@ options parse(int argc, char **argv)
 
 class skewed {
 public:
-    skewed(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD)
-    {
-        clock_.compare();
-    }
+    skewed(program &p, const options &o) : program_(p), o_(o), clock_(MPI_COMM_WORLD) { clock_.compare(); }
 
-    std::uint64_t run()
-    {
-        program_.say("%10s %-12s %10s %10s %10s %10s   (us)\n", "bytes", "call", "T_lat", "late by",
-                     "others", "total");
+    std::uint64_t run() {
+        program_.say("%10s %-12s %10s %10s %10s %10s   (us)\n", "bytes", "call", "T_lat", "late by", "others", "total");
         for (const bool reduce : {false, true}) {
             for (const std::size_t bytes : o_.sizes) {
                 one_size(reduce, bytes / 8 * 8);
@@ -66,8 +60,7 @@ private:
         double others, total;
     };
 
-    void one_size(bool reduce, std::size_t bytes)
-    {
+    void one_size(bool reduce, std::size_t bytes) {
         out_.resize(bytes);
         in_.resize(0 == program_.rank() ? bytes * static_cast<std::size_t>(program_.size()) : 0);
         once(reduce, bytes, 0);
@@ -81,13 +74,12 @@ private:
             program_.out().put("late_by", at, bytes, "us", ratio * t_lat);
             program_.out().put("others", at, bytes, "us", t.others);
             program_.out().put("total", at, bytes, "us", t.total);
-            program_.say("%10zu %-12s %10.1f %10.1f %10.1f %10.1f\n", bytes, at, t_lat,
-                         ratio * t_lat, t.others, t.total);
+            program_.say("%10zu %-12s %10.1f %10.1f %10.1f %10.1f\n", bytes, at, t_lat, ratio * t_lat, t.others,
+                         t.total);
         }
     }
 
-    times middle(bool reduce, std::size_t bytes, double late_us)
-    {
+    times middle(bool reduce, std::size_t bytes, double late_us) {
         std::vector<double> others, total;
         for (int i = 0; i < o_.reps; ++i) {
             const times t = once(reduce, bytes, late_us);
@@ -98,8 +90,7 @@ private:
     }
 
     // The same on all ranks.
-    times once(bool reduce, std::size_t bytes, double late_us)
-    {
+    times once(bool reduce, std::size_t bytes, double late_us) {
         ++repetition_;
         const int rank = program_.rank(), size = program_.size();
         const std::size_t n = bytes / 8;
@@ -118,11 +109,10 @@ private:
         }
         const double called = now_us();
         if (reduce) {
-            MPI_Reduce(out_.data(), in_.data(), static_cast<int>(n), MPI_DOUBLE, MPI_SUM, 0,
-                       MPI_COMM_WORLD);
+            MPI_Reduce(out_.data(), in_.data(), static_cast<int>(n), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
         } else {
-            MPI_Gather(out_.data(), static_cast<int>(bytes), MPI_BYTE, in_.data(),
-                       static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+            MPI_Gather(out_.data(), static_cast<int>(bytes), MPI_BYTE, in_.data(), static_cast<int>(bytes), MPI_BYTE, 0,
+                       MPI_COMM_WORLD);
         }
         const double returned = now_us();
         if (0 != rank) {
@@ -136,17 +126,14 @@ private:
         return {most[0], most[1]};
     }
 
-    double value(int rank, std::size_t i) const
-    {
+    double value(int rank, std::size_t i) const {
         return (1 + rank % 7) * static_cast<double>((31 * i + repetition_) % 8191);
     }
 
-    bool right(bool reduce, std::size_t bytes, int size) const
-    {
+    bool right(bool reduce, std::size_t bytes, int size) const {
         bool good = true;
         for (int r = 0; !reduce && r < size; ++r) {
-            good &= filled(in_.data() + static_cast<std::size_t>(r) * bytes, bytes,
-                           seed_of(repetition_, r, 0));
+            good &= filled(in_.data() + static_cast<std::size_t>(r) * bytes, bytes, seed_of(repetition_, r, 0));
         }
         for (std::size_t i = 0; reduce && i < bytes / 8; ++i) {
             double sum = 0, got;
@@ -166,8 +153,7 @@ private:
     std::uint64_t repetition_ = 0, wrong_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2) {
@@ -180,7 +166,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -10,7 +10,7 @@
 // T_lat is the duration of an epoch between two fences, until all ranks are through with it: of the remote put, of the
 // local one, and of both. Nobody computes.
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_hide.h"
@@ -25,13 +25,13 @@ struct options : program_options, hide_options {
     unsigned factor = 32;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
-    arguments a("slack - puts inside the node and to another one, in one epoch\n\n"
-                "  mpirun -np 4 --map-by ppr:2:node ./slack [options]\n\n"
-                "Every rank puts to the next one of its node, and to the one of another node that has its place there.\n"
-                "Data is checked after every epoch.\n");
+    arguments a(
+        "slack - puts inside the node and to another one, in one epoch\n\n"
+        "  mpirun -np 4 --map-by ppr:2:node ./slack [options]\n\n"
+        "Every rank puts to the next one of its node, and to the one of another node that has its place there.\n"
+        "Data is checked after every epoch.\n");
     a.sizes('s', "sizes", "bytes of the remote put, default 256K,1M", o.sizes);
     a.value('f', "factor", "N", "the local put has N times as many (32)", o.factor, 1U, 1024U);
     o.hide_options::add_to(a);
@@ -46,8 +46,7 @@ struct neighbours {
     int remote = 0, remote_from = 0; // the same between nodes
     bool usable = false;
 
-    explicit neighbours(int rank, int size)
-    {
+    explicit neighbours(int rank, int size) {
         MPI_Comm node;
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
         int place = 0, here = 0, first = rank;
@@ -93,27 +92,24 @@ struct neighbours {
 class epoch : public communication {
 public:
     epoch(const program &p, const neighbours &to, std::size_t local, std::size_t remote)
-        : rank_(p.rank()), to_(to), local_(local), remote_(remote), from_(local + remote), memory_(local + remote)
-    {
-        MPI_Win_create(memory_.data(), static_cast<MPI_Aint>(memory_.size()), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_);
+        : rank_(p.rank()), to_(to), local_(local), remote_(remote), from_(local + remote), memory_(local + remote) {
+        MPI_Win_create(memory_.data(), static_cast<MPI_Aint>(memory_.size()), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                       &window_);
     }
     ~epoch() override { MPI_Win_free(&window_); }
 
-    void prepare(std::uint64_t repetition) override
-    {
+    void prepare(std::uint64_t repetition) override {
         repetition_ = repetition;
         fill(from_.data(), local_, seed_of(repetition, rank_, to_.local));
         fill(from_.data() + local_, remote_, seed_of(repetition, rank_, to_.remote));
     }
-    void post(std::vector<MPI_Request> &) override
-    {
+    void post(std::vector<MPI_Request> &) override {
         MPI_Win_fence(MPI_MODE_NOPRECEDE, window_);
         put(from_.data(), local_, to_.local, 0);
         put(from_.data() + local_, remote_, to_.remote, local_);
     }
     void finish(std::vector<MPI_Request> &) override { MPI_Win_fence(MPI_MODE_NOSUCCEED, window_); }
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         const bool good = filled(memory_.data(), local_, seed_of(repetition_, to_.before, rank_)) &&
                           filled(memory_.data() + local_, remote_, seed_of(repetition_, to_.remote_from, rank_));
         MPI_Barrier(MPI_COMM_WORLD); // before anybody puts again
@@ -122,8 +118,7 @@ public:
     bool latency_of_all() const override { return true; }
 
 private:
-    void put(const char *data, std::size_t bytes, int rank, std::size_t at)
-    {
+    void put(const char *data, std::size_t bytes, int rank, std::size_t at) {
         if (0 != bytes) {
             const int count = static_cast<int>(bytes);
             MPI_Put(data, count, MPI_BYTE, rank, static_cast<MPI_Aint>(at), count, MPI_BYTE, window_);
@@ -138,8 +133,7 @@ private:
     MPI_Win window_;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     const neighbours to(p.rank(), p.size());
@@ -150,8 +144,9 @@ int main_program(int argc, char **argv)
     h.title("epoch");
     for (const std::size_t bytes : o.sizes) {
         const std::size_t local = bytes * o.factor;
-        for (const auto &[name, here, there] : {std::tuple{"remote", std::size_t{0}, bytes}, std::tuple{"local", local, std::size_t{0}},
-                                                std::tuple{"both", local, bytes}}) {
+        for (const auto &[name, here, there] :
+             {std::tuple{"remote", std::size_t{0}, bytes}, std::tuple{"local", local, std::size_t{0}},
+              std::tuple{"both", local, bytes}}) {
             epoch e(p, to, here, there);
             h.measure(e, std::string("slack_") + name, bytes, {});
         }
@@ -163,7 +158,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -6,7 +6,7 @@
 //
 //     mpicxx -O3 -std=c++20 -o stencil stencil.cc && mpirun -np 2 ./stencil --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_kernel.h"
@@ -26,27 +26,22 @@ using triple = std::array<int, 3>;
 // A box of points with one layer around it.
 class field {
 public:
-    explicit field(const triple &points) : points_(points)
-    {
+    explicit field(const triple &points) : points_(points) {
         pitch_ = {1, points[0] + 2, (points[0] + 2) * (points[1] + 2)};
-        values_.resize(static_cast<std::size_t>(pitch_[2])
-                       * static_cast<std::size_t>(points[2] + 2));
+        values_.resize(static_cast<std::size_t>(pitch_[2]) * static_cast<std::size_t>(points[2] + 2));
     }
 
     // -1 and points[d] are the layers around
     double &at(int x, int y, int z) { return values_[index(x, y, z)]; }
 
-    void relax(const field &from, const triple &low, const triple &high)
-    {
+    void relax(const field &from, const triple &low, const triple &high) {
         for (int z = low[2]; z < high[2]; ++z) {
             for (int y = low[1]; y < high[1]; ++y) {
                 double *__restrict to = &values_[index(low[0], y, z)];
                 const double *u = &from.values_[index(low[0], y, z)];
                 for (int x = 0; x < high[0] - low[0]; ++x) {
-                    to[x] = 0.4 * u[x]
-                            + 0.1
-                                  * (((u[x - 1] + u[x + 1]) + (u[x - pitch_[1]] + u[x + pitch_[1]]))
-                                     + (u[x - pitch_[2]] + u[x + pitch_[2]]));
+                    to[x] = 0.4 * u[x] + 0.1 * (((u[x - 1] + u[x + 1]) + (u[x - pitch_[1]] + u[x + pitch_[1]])) +
+                                                (u[x - pitch_[2]] + u[x + pitch_[2]]));
                 }
             }
         }
@@ -54,15 +49,14 @@ public:
 
     void clear() { std::fill(values_.begin(), values_.end(), 0.); }
 
-    void fill_with(const triple &origin, std::uint64_t seed)
-    {
+    void fill_with(const triple &origin, std::uint64_t seed) {
         clear();
         for (int z = 0; z < points_[2]; ++z) {
             for (int y = 0; y < points_[1]; ++y) {
                 for (int x = 0; x < points_[0]; ++x) {
-                    const auto where = static_cast<std::uint64_t>(x + origin[0]) * 73856093
-                                       ^ static_cast<std::uint64_t>(y + origin[1]) * 19349663
-                                       ^ static_cast<std::uint64_t>(z + origin[2]) * 83492791;
+                    const auto where = static_cast<std::uint64_t>(x + origin[0]) * 73856093 ^
+                                       static_cast<std::uint64_t>(y + origin[1]) * 19349663 ^
+                                       static_cast<std::uint64_t>(z + origin[2]) * 83492791;
                     at(x, y, z) = static_cast<double>((where + 977 * seed) % 10007);
                 }
             }
@@ -70,8 +64,7 @@ public:
     }
 
 private:
-    std::size_t index(int x, int y, int z) const
-    {
+    std::size_t index(int x, int y, int z) const {
         return static_cast<std::size_t>(x + 1 + (y + 1) * pitch_[1] + (z + 1) * pitch_[2]);
     }
 
@@ -81,8 +74,7 @@ private:
 
 class stencil : public kernel {
 public:
-    stencil(const program &p, int n, int steps) : n_{n, n, n}, steps_(steps), now_(n_), next_(n_)
-    {
+    stencil(const program &p, int n, int steps) : n_{n, n, n}, steps_(steps), now_(n_), next_(n_) {
         int zero[3] = {0, 0, 0};
         dims_ = {0, 0, 0};
         MPI_Dims_create(p.size(), 3, dims_.data());
@@ -100,15 +92,13 @@ public:
 
     std::size_t message() const { return out_[0].size() * sizeof(double); }
 
-    void reset(std::uint64_t repetition) override
-    {
+    void reset(std::uint64_t repetition) override {
         seed_ = repetition;
         now_.fill_with({place_[0] * n_[0], place_[1] * n_[1], place_[2] * n_[2]}, seed_);
         next_.clear();
     }
 
-    void run(form f) override
-    {
+    void run(form f) override {
         for (int step = 0; step < steps_; ++step) {
             compute(f, [this] { pack(); });
             if (communicates(f)) {
@@ -128,8 +118,7 @@ public:
     }
 
     // The whole domain, computed here by the same function: not a bit may differ.
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         const triple all{n_[0] * dims_[0], n_[1] * dims_[1], n_[2] * dims_[2]};
         field a(all), b(all);
         a.fill_with({0, 0, 0}, seed_);
@@ -141,9 +130,7 @@ public:
         for (int z = 0; z < n_[2]; ++z) {
             for (int y = 0; y < n_[1]; ++y) {
                 for (int x = 0; x < n_[0]; ++x) {
-                    bad += now_.at(x, y, z)
-                                   == a.at(x + place_[0] * n_[0], y + place_[1] * n_[1],
-                                           z + place_[2] * n_[2])
+                    bad += now_.at(x, y, z) == a.at(x + place_[0] * n_[0], y + place_[1] * n_[1], z + place_[2] * n_[2])
                                ? 0
                                : 1;
                 }
@@ -154,9 +141,7 @@ public:
 
 private:
     // f(number, point) for all points of the layer
-    template <typename F>
-    void each_of_face(int d, int layer, F f)
-    {
+    template <typename F> void each_of_face(int d, int layer, F f) {
         const int d1 = (d + 1) % 3, d2 = (d + 2) % 3;
         std::size_t i = 0;
         triple at;
@@ -168,32 +153,25 @@ private:
         }
     }
 
-    void pack()
-    {
+    void pack() {
         for (int side = 0; side < 6; ++side) {
             if (MPI_PROC_NULL != peers_[side]) {
                 each_of_face(side / 2, 0 == side % 2 ? 0 : n_[side / 2] - 1,
-                             [&](std::size_t i, const triple &at) {
-                                 out_[side][i] = now_.at(at[0], at[1], at[2]);
-                             });
+                             [&](std::size_t i, const triple &at) { out_[side][i] = now_.at(at[0], at[1], at[2]); });
             }
         }
     }
 
-    void unpack()
-    {
+    void unpack() {
         for (int side = 0; side < 6; ++side) {
             if (MPI_PROC_NULL != peers_[side]) {
                 each_of_face(side / 2, 0 == side % 2 ? -1 : n_[side / 2],
-                             [&](std::size_t i, const triple &at) {
-                                 now_.at(at[0], at[1], at[2]) = in_[side][i];
-                             });
+                             [&](std::size_t i, const triple &at) { now_.at(at[0], at[1], at[2]) = in_[side][i]; });
             }
         }
     }
 
-    void post()
-    {
+    void post() {
         for (int side = 0; side < 6; ++side) {
             if (MPI_PROC_NULL == peers_[side]) {
                 continue;
@@ -209,8 +187,7 @@ private:
 
     void inner() { next_.relax(now_, {1, 1, 1}, {n_[0] - 1, n_[1] - 1, n_[2] - 1}); }
 
-    void outer()
-    {
+    void outer() {
         const int x = n_[0], y = n_[1], z = n_[2];
         next_.relax(now_, {0, 0, 0}, {x, y, 1});
         next_.relax(now_, {0, 0, z - 1}, {x, y, z});
@@ -230,8 +207,7 @@ private:
     std::uint64_t seed_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     options o;
     arguments a("stencil - 7-point stencil, faces hidden behind the inner points\n\n"
                 "  mpirun -np 2 ./stencil [options]\n");
@@ -251,7 +227,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

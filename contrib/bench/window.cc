@@ -8,7 +8,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o window window.cc && mpirun -np 2 ./window --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_hide.h"
@@ -23,31 +23,28 @@ struct options : program_options, hide_options {
     bool plain = true, datatype = true, late = true;
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
-    arguments a(
-        "window - many messages under way at once, hidden behind the receiver's computation\n\n"
-        "  mpirun -np 2 ./window [options]      with more ranks, rank i sends to rank i + np/2\n\n"
-        "  plain     contiguous messages; their bandwidth is that of T_lat, nobody computing\n"
-        "  datatype  one of them, at each of some places, is received into a derived datatype\n"
-        "  late      the receiver computes before it posts its receives: until it comes, the\n"
-        "            sender waits (t_sender in the figures)\n"
-        "Received data is always checked.\n");
+    arguments a("window - many messages under way at once, hidden behind the receiver's computation\n\n"
+                "  mpirun -np 2 ./window [options]      with more ranks, rank i sends to rank i + np/2\n\n"
+                "  plain     contiguous messages; their bandwidth is that of T_lat, nobody computing\n"
+                "  datatype  one of them, at each of some places, is received into a derived datatype\n"
+                "  late      the receiver computes before it posts its receives: until it comes, the\n"
+                "            sender waits (t_sender in the figures)\n"
+                "Received data is always checked.\n");
     a.sizes('s', "sizes", "message sizes, default 16K,64K,256K", o.sizes);
     a.value('w', "window", "N", "messages under way (64)", o.window, 1, 1024);
     a.list(0, "datatype-at", "places of the derived datatype (0,31,63)", o.datatype_at, 0, 1023);
-    a.add('o', "only", "LIST", "of plain, datatype, late (default: all three)",
-          [&o](const char *text) {
-              o.plain = o.datatype = o.late = false;
-              for (const auto part : split(text)) {
-                  bool &chosen = "plain" == part      ? o.plain
-                                 : "datatype" == part ? o.datatype
-                                 : "late" == part     ? o.late
-                                                      : (bad_value("only", part), o.plain);
-                  chosen = true;
-              }
-          });
+    a.add('o', "only", "LIST", "of plain, datatype, late (default: all three)", [&o](const char *text) {
+        o.plain = o.datatype = o.late = false;
+        for (const auto part : split(text)) {
+            bool &chosen = "plain" == part      ? o.plain
+                           : "datatype" == part ? o.datatype
+                           : "late" == part     ? o.late
+                                                : (bad_value("only", part), o.plain);
+            chosen = true;
+        }
+    });
     o.hide_options::add_to(a);
     o.program_options::add_to(a);
     a.parse(argc, argv);
@@ -58,8 +55,7 @@ class window : public communication {
 public:
     // `datatype_at` below 0: all messages are contiguous.
     window(const program &p, std::size_t bytes, int count, int datatype_at)
-        : bytes_(bytes), count_(count), datatype_at_(datatype_at), rank_(p.rank())
-    {
+        : bytes_(bytes), count_(count), datatype_at_(datatype_at), rank_(p.rank()) {
         const int half = p.size() / 2;
         sends_ = rank_ < half;
         peer_ = sends_ ? rank_ + half : rank_ - half;
@@ -71,32 +67,27 @@ public:
     }
     ~window() override { MPI_Type_free(&strided_); }
 
-    void prepare(std::uint64_t repetition) override
-    {
+    void prepare(std::uint64_t repetition) override {
         repetition_ = repetition;
         for (int i = 0; sends_ && i < count_; ++i) {
             fill(at(i), bytes_, seed(i));
         }
     }
 
-    void post(std::vector<MPI_Request> &requests) override
-    {
+    void post(std::vector<MPI_Request> &requests) override {
         for (int i = 0; i < count_; ++i) {
             requests.push_back(MPI_REQUEST_NULL);
             if (sends_) {
-                MPI_Isend(at(i), static_cast<int>(bytes_), MPI_BYTE, peer_, tag, MPI_COMM_WORLD,
-                          &requests.back());
+                MPI_Isend(at(i), static_cast<int>(bytes_), MPI_BYTE, peer_, tag, MPI_COMM_WORLD, &requests.back());
             } else if (i == datatype_at_) {
                 MPI_Irecv(at(i), 1, strided_, peer_, tag, MPI_COMM_WORLD, &requests.back());
             } else {
-                MPI_Irecv(at(i), static_cast<int>(bytes_), MPI_BYTE, peer_, tag, MPI_COMM_WORLD,
-                          &requests.back());
+                MPI_Irecv(at(i), static_cast<int>(bytes_), MPI_BYTE, peer_, tag, MPI_COMM_WORLD, &requests.back());
             }
         }
     }
 
-    std::uint64_t wrong() override
-    {
+    std::uint64_t wrong() override {
         std::uint64_t bad = 0;
         for (int i = 0; !sends_ && i < count_; ++i) {
             if (i == datatype_at_) {
@@ -109,8 +100,7 @@ public:
         return bad;
     }
 
-    bool there() override
-    {
+    bool there() override {
         // the strided one has its words elsewhere
         for (int i = 0; i < count_; ++i) {
             if (i != datatype_at_ && !arrived(at(i), bytes_, seed(i))) {
@@ -128,8 +118,7 @@ private:
 
     std::size_t stride() const { return 2 * bytes_ + 64; }
     char *at(int i) { return data_.data() + static_cast<std::size_t>(i) * stride(); }
-    std::uint64_t seed(int i) const
-    {
+    std::uint64_t seed(int i) const {
         return seed_of(repetition_ * 1024 + static_cast<std::uint64_t>(i), std::min(rank_, peer_),
                        std::max(rank_, peer_));
     }
@@ -142,8 +131,7 @@ private:
     MPI_Datatype strided_;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2 || 0 != p.size() % 2) {
@@ -178,7 +166,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

@@ -8,7 +8,7 @@
 //
 //     mpicxx -O2 -std=c++20 -o wire wire.cc && mpirun -np 2 ./wire --help
 
-#define OMPI_SKIP_MPICXX  1
+#define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 
 #include "bench_hide.h"
@@ -32,8 +32,7 @@ struct options : program_options, hide_options {
     std::vector<std::size_t> sizes{64 << 10, 256 << 10, 1 << 20};
 };
 
-options parse(int argc, char **argv)
-{
+options parse(int argc, char **argv) {
     options o;
     arguments a("wire - TCP by itself, and computation beside it\n\n"
                 "  mpirun -np 2 ./wire [options]\n\n"
@@ -46,16 +45,14 @@ options parse(int argc, char **argv)
     return o;
 }
 
-[[noreturn]] void broken(const char *what)
-{
+[[noreturn]] void broken(const char *what) {
     std::fprintf(stderr, "wire: %s: %s\n", what, std::strerror(errno));
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
 }
 
 // Where others reach this process: the first interface that is up and not the loopback, or else that.
-in_addr_t own_address()
-{
+in_addr_t own_address() {
     in_addr_t found = htonl(INADDR_LOOPBACK);
     ifaddrs *list = nullptr;
     if (0 != getifaddrs(&list)) {
@@ -73,8 +70,7 @@ in_addr_t own_address()
 }
 
 // The kernel is to hold a whole transfer: as root whatever the limit, else up to it.
-void widen(int fd, std::size_t bytes)
-{
+void widen(int fd, std::size_t bytes) {
     const int wanted = static_cast<int>(2 * bytes + (1 << 16));
     for (const auto &[force, plain] : {std::pair{SO_SNDBUFFORCE, SO_SNDBUF}, std::pair{SO_RCVBUFFORCE, SO_RCVBUF}}) {
         if (0 != setsockopt(fd, SOL_SOCKET, force, &wanted, sizeof(wanted))) {
@@ -83,8 +79,7 @@ void widen(int fd, std::size_t bytes)
     }
 }
 
-int connect_pair(bool origin, int other, std::size_t bytes)
-{
+int connect_pair(bool origin, int other, std::size_t bytes) {
     sockaddr_in a{};
     socklen_t length = sizeof(a);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -119,8 +114,7 @@ int connect_pair(bool origin, int other, std::size_t bytes)
 
 class transfer : public communication {
 public:
-    transfer(const program &p, std::size_t bytes) : rank_(p.rank()), buffer_(bytes)
-    {
+    transfer(const program &p, std::size_t bytes) : rank_(p.rank()), buffer_(bytes) {
         const int half = p.size() / 2;
         origin_ = rank_ < half;
         other_ = origin_ ? rank_ + half : rank_ - half;
@@ -128,22 +122,19 @@ public:
     }
     ~transfer() override { close(fd_); }
 
-    void prepare(std::uint64_t repetition) override
-    {
+    void prepare(std::uint64_t repetition) override {
         seed_ = seed_of(repetition, std::min(rank_, other_), std::max(rank_, other_));
         if (origin_) {
             fill(buffer_.data(), buffer_.size(), seed_);
         }
         moved_ = 0;
     }
-    void post(std::vector<MPI_Request> &) override
-    {
+    void post(std::vector<MPI_Request> &) override {
         if (origin_) {
             go_on();
         }
     }
-    void finish(std::vector<MPI_Request> &) override
-    {
+    void finish(std::vector<MPI_Request> &) override {
         while (moved_ < buffer_.size()) { // as a library waits
             go_on();
         }
@@ -160,12 +151,12 @@ public:
 
 private:
     // Without waiting: as much as the kernel takes or has.
-    void go_on()
-    {
+    void go_on() {
         while (moved_ < buffer_.size()) {
             char *at = buffer_.data() + moved_;
             const std::size_t left = buffer_.size() - moved_;
-            const ssize_t n = origin_ ? send(fd_, at, left, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(fd_, at, left, MSG_DONTWAIT);
+            const ssize_t n =
+                origin_ ? send(fd_, at, left, MSG_DONTWAIT | MSG_NOSIGNAL) : recv(fd_, at, left, MSG_DONTWAIT);
             if (n <= 0) {
                 if (0 == n || (EAGAIN != errno && EINTR != errno)) {
                     broken("the transfer");
@@ -183,8 +174,7 @@ private:
     std::uint64_t seed_ = 0;
 };
 
-int main_program(int argc, char **argv)
-{
+int main_program(int argc, char **argv) {
     const options o = parse(argc, argv);
     program p(argc, argv, o);
     if (p.size() < 2 || 0 != p.size() % 2) {
@@ -203,7 +193,4 @@ int main_program(int argc, char **argv)
 } // namespace
 } // namespace bench
 
-int main(int argc, char **argv)
-{
-    return bench::main_program(argc, argv);
-}
+int main(int argc, char **argv) { return bench::main_program(argc, argv); }

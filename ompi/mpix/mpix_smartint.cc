@@ -13,8 +13,7 @@ namespace {
 
 const smartint_nonblocking_calls *calls() {
     // Looked up each time: the component comes with MPI_Init and goes with MPI_Finalize.
-    auto **there = static_cast<const smartint_nonblocking_calls **>(
-        dlsym(RTLD_DEFAULT, "smartint_nonblocking"));
+    auto **there = static_cast<const smartint_nonblocking_calls **>(dlsym(RTLD_DEFAULT, "smartint_nonblocking"));
     return nullptr == there ? nullptr : *there;
 }
 
@@ -54,10 +53,8 @@ VISIBLE int MPIX_Win_iwait(MPI_Win win, MPI_Request *request) {
     return forward(win, request, [&](auto &c) { return c.iwait(win, request); });
 }
 
-VISIBLE int MPIX_Win_ilock(int lock_type, int rank, int assert, MPI_Win win,
-                           MPI_Request *request) {
-    return forward(win, request,
-                   [&](auto &c) { return c.ilock(lock_type, rank, assert, win, request); });
+VISIBLE int MPIX_Win_ilock(int lock_type, int rank, int assert, MPI_Win win, MPI_Request *request) {
+    return forward(win, request, [&](auto &c) { return c.ilock(lock_type, rank, assert, win, request); });
 }
 
 VISIBLE int MPIX_Win_iunlock(int rank, MPI_Win win, MPI_Request *request) {

@@ -7,8 +7,7 @@
 
 #include <stdatomic.h>
 
-static unsigned char *find_board(void)
-{
+static unsigned char *find_board(void) {
     char line[4400];
     unsigned long from = 0;
     FILE *f = fopen("/proc/self/maps", "r");
@@ -23,15 +22,13 @@ static unsigned char *find_board(void)
     return (unsigned char *) from;
 }
 
-static uint64_t at(const unsigned char *p, size_t offset, size_t bytes)
-{
+static uint64_t at(const unsigned char *p, size_t offset, size_t bytes) {
     uint64_t v = 0;
     memcpy(&v, p + offset, bytes);
     return v;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const char *what = argc > 1 ? argv[1] : "length";
     static unsigned char buffer[100000];
@@ -47,7 +44,7 @@ int main(int argc, char **argv)
         uint64_t stride = at(board, 40, 8), slots = at(board, 48, 8), ring_bytes = at(board, 56, 4);
         unsigned char *ring = board + slots + stride + stride - ring_bytes;
         _Atomic uint64_t *tail = (_Atomic uint64_t *) (ring - 128), *head = (_Atomic uint64_t *) (ring - 64);
-        while (atomic_load(tail) != atomic_load(head)) {      // until rank 1 has read what is in it
+        while (atomic_load(tail) != atomic_load(head)) { // until rank 1 has read what is in it
         }
         uint64_t where = atomic_fetch_add(tail, 64) & (ring_bytes - 1);
         atomic_store((_Atomic uint64_t *) (ring + where),

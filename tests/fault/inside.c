@@ -10,8 +10,7 @@
 
 enum { window = 32, longest = 4 << 20, longest_in_window = 256 << 10 };
 
-static void blocking(unsigned char *out, unsigned char *in, int round)
-{
+static void blocking(unsigned char *out, unsigned char *in, int round) {
     static const int sizes[] = {0, 1, 4096, 8192, 8193, 65536, 524289, longest};
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); ++s) {
         const size_t bytes = (size_t) sizes[s];
@@ -35,8 +34,7 @@ static void blocking(unsigned char *out, unsigned char *in, int round)
     CHECK(n_ranks * (n_ranks - 1) / 2 == sum, "a sum of %d", sum);
 }
 
-static void windows(unsigned char *out, unsigned char *in, int round)
-{
+static void windows(unsigned char *out, unsigned char *in, int round) {
     static const int sizes[] = {8, 8192, 16384, 65536, longest_in_window};
     MPI_Request requests[2 * window];
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); ++s) {
@@ -46,26 +44,21 @@ static void windows(unsigned char *out, unsigned char *in, int round)
         }
         memset(in, 0, window * bytes);
         for (int k = 0; k < window; ++k) {
-            MPI_Irecv(in + (size_t) k * bytes, sizes[s], MPI_BYTE, my_peer, 2, MPI_COMM_WORLD,
-                      &requests[k]);
+            MPI_Irecv(in + (size_t) k * bytes, sizes[s], MPI_BYTE, my_peer, 2, MPI_COMM_WORLD, &requests[k]);
         }
         for (int k = 0; k < window; ++k) {
-            MPI_Isend(out + (size_t) k * bytes, sizes[s], MPI_BYTE, my_peer, 2, MPI_COMM_WORLD,
-                      &requests[window + k]);
+            MPI_Isend(out + (size_t) k * bytes, sizes[s], MPI_BYTE, my_peer, 2, MPI_COMM_WORLD, &requests[window + k]);
         }
         MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
         for (int k = 0; k < window; ++k) {
-            VERIFY(in + (size_t) k * bytes, bytes, pair_key((uint64_t) round, s, (uint64_t) k, 2),
-                   "window");
+            VERIFY(in + (size_t) k * bytes, bytes, pair_key((uint64_t) round, s, (uint64_t) k, 2), "window");
         }
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
-    CHECK(3 == argc && 0 == n_ranks % 2,
-          "usage: inside [blocking|windows] ROUNDS, with pairs of ranks");
+    CHECK(3 == argc && 0 == n_ranks % 2, "usage: inside [blocking|windows] ROUNDS, with pairs of ranks");
     const int rounds = atoi(argv[2]);
     unsigned char *out = malloc((size_t) window * longest_in_window);
     unsigned char *in = malloc((size_t) window * longest_in_window);

@@ -14,8 +14,7 @@ enum { SIZE = 1 << 20, ROUNDS = 50 };
 static unsigned char out[SIZE], in[SIZE];
 
 // The run-time's own connections go over the loopback.
-static int shut_network(void)
-{
+static int shut_network(void) {
     int n = 0;
     for (int fd = 3; fd < 1024; ++fd) {
         struct sockaddr_storage a;
@@ -30,8 +29,7 @@ static int shut_network(void)
 
 static int has_failed(int rc) { return MPI_SUCCESS != rc; }
 
-static void begun(int other)
-{
+static void begun(int other) {
     MPI_Request request[2];
     fill(out, SIZE, key_of(251, my_rank, 0, 0));
     MPI(MPI_Irecv(in, SIZE, MPI_BYTE, other, 1, MPI_COMM_WORLD, &request[0]));
@@ -47,8 +45,7 @@ static void begun(int other)
     }
 }
 
-static void new(int other)
-{
+static void new (int other) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (1 != my_rank) {
         return;
@@ -60,8 +57,7 @@ static void new(int other)
     }
     CHECK(has_failed(rc), "no send failed");
     CHECK(has_failed(MPI_Send(out, SIZE, MPI_BYTE, other, 2, MPI_COMM_WORLD)), "a large send did not fail");
-    CHECK(has_failed(MPI_Recv(in, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)),
-          "a receive did not fail");
+    CHECK(has_failed(MPI_Recv(in, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), "a receive did not fail");
     int flag;
     MPI_Message message;
     CHECK(has_failed(MPI_Probe(other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)), "a probe did not fail");
@@ -73,8 +69,7 @@ static void new(int other)
     CHECK(!flag, "a message of nobody");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int other = 1 - my_rank;
     for (int i = 0; i < 4; ++i) {
@@ -89,7 +84,7 @@ int main(int argc, char **argv)
     (argc > 1 && 0 == strcmp(argv[1], "begun") ? begun : new)(other);
     printf("# rank %d was told\n", my_rank);
     fflush(stdout);
-    MPI(MPI_Finalize());      // no barrier before it: the ranks cannot reach each other
+    MPI(MPI_Finalize()); // no barrier before it: the ranks cannot reach each other
     if (0 == my_rank) {
         puts("ok");
     }

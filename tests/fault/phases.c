@@ -16,21 +16,18 @@ static const char *directory;
 static unsigned char *out[K], *in[K];
 static uint64_t rounds;
 
-static const char *step(const char *name)
-{
+static const char *step(const char *name) {
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     return path;
 }
 
-static void say(const char *name)
-{
+static void say(const char *name) {
     if (0 == my_rank) {
-        CHECK(0 == mkdir(step(name), 0700), "cannot make %s", path);      // takes no descriptor
+        CHECK(0 == mkdir(step(name), 0700), "cannot make %s", path); // takes no descriptor
     }
 }
 
-static void wait_for(const char *name)
-{
+static void wait_for(const char *name) {
     if (0 == my_rank) {
         while (0 != access(step(name), F_OK)) {
             sleep_ms(5);
@@ -39,8 +36,7 @@ static void wait_for(const char *name)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void exchange(double pause)
-{
+static void exchange(double pause) {
     static const size_t sizes[] = {1000, 65536, 70000, 262144, MAX_SIZE};
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Request request[2 * K];
@@ -55,8 +51,7 @@ static void exchange(double pause)
     for (int i = 0; i < K; ++i) {
         MPI(MPI_Isend(out[i], (int) n[i], MPI_BYTE, to, i, MPI_COMM_WORLD, &request[K + i]));
     }
-    for (double until = now() + pause; now() < until;) {
-    }
+    for (double until = now() + pause; now() < until;) {}
     MPI(MPI_Waitall(2 * K, request, status));
     for (int i = 0; i < K; ++i) {
         CHECK_STATUS(&status[i], from, i, n[i]);
@@ -65,8 +60,7 @@ static void exchange(double pause)
     ++rounds;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     CHECK(argc > 3, "phases DIRECTORY SECONDS PAUSE_MS");
     directory = argv[1];
@@ -87,7 +81,7 @@ int main(int argc, char **argv)
         if (4 == rounds) {
             say("moving");
         }
-        go = now() < end || rounds < 6;      // rank 0's clock decides for all
+        go = now() < end || rounds < 6; // rank 0's clock decides for all
         MPI(MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD));
     }
     say("moved");

@@ -27,24 +27,21 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { VERSION_AT = 8, OTHER_VERSION = 99 };      // segment_header in common_smartint_layout.h
+enum { VERSION_AT = 8, OTHER_VERSION = 99 }; // segment_header in common_smartint_layout.h
 
-static int asked(const char *what)
-{
+static int asked(const char *what) {
     const char *fault = getenv("SMARTINT_TEST_FAULT");
     return NULL != fault && 0 == strcmp(fault, what);
 }
 
 // Is the caller smartint, or the C++ library for it? Nobody else here makes threads in C++.
-static int by_smartint(const void *caller)
-{
+static int by_smartint(const void *caller) {
     Dl_info info;
     return 0 != dladdr(caller, &info) && NULL != info.dli_fname &&
            (NULL != strstr(info.dli_fname, "smartint") || NULL != strstr(info.dli_fname, "libstdc++"));
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
-{
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg) {
     static int (*real)(pthread_t *, const pthread_attr_t *, void *(*) (void *), void *);
     if (asked("no-thread") && by_smartint(__builtin_return_address(0))) {
         return EAGAIN;
@@ -55,8 +52,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
     return real(thread, attr, start, arg);
 }
 
-int timerfd_create(clockid_t clock, int flags)
-{
+int timerfd_create(clockid_t clock, int flags) {
     static int (*real)(clockid_t, int);
     if (asked("no-descriptors") && by_smartint(__builtin_return_address(0))) {
         errno = EMFILE;
@@ -68,14 +64,12 @@ int timerfd_create(clockid_t clock, int flags)
     return real(clock, flags);
 }
 
-static int by_helper(const void *caller)
-{
+static int by_helper(const void *caller) {
     Dl_info info;
     return 0 != dladdr(caller, &info) && NULL != info.dli_fname && NULL != strstr(info.dli_fname, "/smartintd");
 }
 
-int eventfd(unsigned count, int flags)
-{
+int eventfd(unsigned count, int flags) {
     static int (*real)(unsigned, int);
     const void *caller = __builtin_return_address(0);
     if (asked("no-eventfd") && by_smartint(caller) && !by_helper(caller)) {
@@ -88,8 +82,7 @@ int eventfd(unsigned count, int flags)
     return real(count, flags);
 }
 
-int epoll_create1(int flags)
-{
+int epoll_create1(int flags) {
     static int (*real)(int);
     const void *caller = __builtin_return_address(0);
     if (by_smartint(caller) && asked(by_helper(caller) ? "helper-no-epoll" : "no-epoll")) {
@@ -102,9 +95,8 @@ int epoll_create1(int flags)
     return real(flags);
 }
 
-int clone(int (*start)(void *), void *stack, int flags, void *arg, ...)
-{
-    static int (*real)(int (*) (void *), void *, int, void *, ...);
+int clone(int (*start)(void *), void *stack, int flags, void *arg, ...) {
+    static int (*real)(int (*)(void *), void *, int, void *, ...);
     if (asked("no-clone") && by_smartint(__builtin_return_address(0))) {
         errno = EAGAIN;
         return -1;
@@ -115,8 +107,7 @@ int clone(int (*start)(void *), void *stack, int flags, void *arg, ...)
     return real(start, stack, flags, arg); // nobody here passes more
 }
 
-static int another_version(int board)
-{
+static int another_version(int board) {
     struct stat st;
     uint32_t version = OTHER_VERSION;
     int copy = memfd_create("another-board", MFD_CLOEXEC);
@@ -133,8 +124,7 @@ static int another_version(int board)
     return copy;
 }
 
-static int opened(const char *path, int flags, mode_t mode)
-{
+static int opened(const char *path, int flags, mode_t mode) {
     const int board = 0 == (flags & O_CREAT) && NULL != strstr(path, "/smartint-");
     if (board && asked("no-board")) {
         errno = EACCES;
@@ -144,8 +134,7 @@ static int opened(const char *path, int flags, mode_t mode)
     return board && fd >= 0 && asked("other-board") ? another_version(fd) : fd;
 }
 
-int open(const char *path, int flags, ...)
-{
+int open(const char *path, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
     mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
@@ -153,8 +142,7 @@ int open(const char *path, int flags, ...)
     return opened(path, flags, mode);
 }
 
-int open64(const char *path, int flags, ...)
-{
+int open64(const char *path, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
     mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;

@@ -15,8 +15,7 @@
 
 enum { STRANGER = 61234 };
 
-static void squat(const char *path)
-{
+static void squat(const char *path) {
     const char *how = getenv("SMARTINT_TEST_SQUAT");
     const char *in = getenv("SMARTINT_TEST_SQUAT_IN");
     if (NULL == how || NULL == in || 0 != strncmp(path, in, strlen(in))) {
@@ -36,16 +35,14 @@ static void squat(const char *path)
     }
 }
 
-static int opened(const char *path, int flags, mode_t mode)
-{
+static int opened(const char *path, int flags, mode_t mode) {
     if (0 != (flags & O_CREAT) && NULL != strstr(path, "/smartint-")) {
         squat(path);
     }
     return openat(AT_FDCWD, path, flags, mode);
 }
 
-int open(const char *path, int flags, ...)
-{
+int open(const char *path, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
     mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;
@@ -53,8 +50,7 @@ int open(const char *path, int flags, ...)
     return opened(path, flags, mode);
 }
 
-int open64(const char *path, int flags, ...)
-{
+int open64(const char *path, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
     mode_t mode = 0 != (flags & (O_CREAT | O_TMPFILE)) ? va_arg(ap, mode_t) : 0;

@@ -13,22 +13,19 @@ enum { SIZE = 1 << 20 };
 
 static unsigned char *out, *in;
 
-static int exists(const char *directory, const char *name)
-{
+static int exists(const char *directory, const char *name) {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     return 0 == access(path, F_OK);
 }
 
-static void say(const char *directory, const char *name)
-{
+static void say(const char *directory, const char *name) {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     CHECK(0 == mkdir(path, 0700), "cannot make %s", path);
 }
 
-static void exchange(int round)
-{
+static void exchange(int round) {
     MPI_Request request;
     memset(in, BLANK_VALUE, SIZE);
     fill(out, SIZE, key_of(240, my_rank, round, 0));
@@ -39,8 +36,7 @@ static void exchange(int round)
 }
 
 // Sender and receiver meet before: the receive is posted. 1: it was there before the receiver came back to MPI.
-static int one_way(int sender, int round, double seconds)
-{
+static int one_way(int sender, int round, double seconds) {
     int posted = 1, arrived = 0;
     if (my_rank == sender) {
         fill(out, SIZE, key_of(241, sender, round, 0));
@@ -50,7 +46,7 @@ static int one_way(int sender, int round, double seconds)
         MPI_Request request;
         unsigned char last;
         memset(in, BLANK_VALUE, SIZE);
-        fill(out, SIZE, key_of(241, sender, round, 0));       // to know the last byte
+        fill(out, SIZE, key_of(241, sender, round, 0)); // to know the last byte
         last = out[SIZE - 1];
         in[SIZE - 1] = (unsigned char) ~last;
         MPI(MPI_Irecv(in, SIZE, MPI_BYTE, sender, 2, MPI_COMM_WORLD, &request));
@@ -64,8 +60,7 @@ static int one_way(int sender, int round, double seconds)
     return arrived;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     CHECK(argc > 3, "restarted DIRECTORY REPEATS SECONDS [BEFORE]");
     const char *directory = argv[1];
@@ -77,7 +72,7 @@ int main(int argc, char **argv)
     if (0 == my_rank) {
         say(directory, "ready");
     }
-    while (!again) {        // in MPI all the time
+    while (!again) { // in MPI all the time
         if (0 == my_rank) {
             again = exists(directory, "again");
             MPI(MPI_Iprobe(1, 99, MPI_COMM_WORLD, &seen, MPI_STATUS_IGNORE));

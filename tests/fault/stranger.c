@@ -26,14 +26,12 @@
 
 static int worked;
 
-static void tell(const char *what, const char *of)
-{
+static void tell(const char *what, const char *of) {
     printf("worked: %s %s\n", what, of);
     worked = 1;
 }
 
-static void try_open(const char *path)
-{
+static void try_open(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
         tell("open for reading", path);
@@ -46,8 +44,7 @@ static void try_open(const char *path)
     }
 }
 
-static void try_directory(const char *directory)
-{
+static void try_directory(const char *directory) {
     char path[4096];
     DIR *d = opendir(directory);
     if (NULL == d) {
@@ -62,8 +59,7 @@ static void try_directory(const char *directory)
     closedir(d);
 }
 
-static void look(const char *who)
-{
+static void look(const char *who) {
     static const char *const files[] = {"mem", "environ", "maps", "auxv"};
     char path[512], bytes[8] = "";
     const pid_t pid = atoi(who);
@@ -105,8 +101,7 @@ static void look(const char *who)
     }
 }
 
-static void file(const char *path)
-{
+static void file(const char *path) {
     char other[4200];
     try_open(path);
     if (0 == truncate(path, 0)) {
@@ -128,8 +123,7 @@ static void file(const char *path)
 enum { SILENT = 100, LOUD = 100 };
 
 // What the transport's protocol begins with, or not; lengths that cannot be.
-static size_t nonsense(unsigned kind, unsigned char *to, size_t room)
-{
+static size_t nonsense(unsigned kind, unsigned char *to, size_t room) {
     static unsigned seed = 1;
     memset(to, 0, room);
     switch (kind % 5) {
@@ -151,8 +145,7 @@ static size_t nonsense(unsigned kind, unsigned char *to, size_t room)
     }
 }
 
-static int flood(int ports, char **port)
-{
+static int flood(int ports, char **port) {
     static unsigned char bytes[65536];
     unsigned connected = 0, sent = 0;
     signal(SIGPIPE, SIG_IGN);
@@ -178,13 +171,11 @@ static int flood(int ports, char **port)
     }
     printf("holding %u connections, %u talked\n", connected, sent);
     fflush(stdout);
-    while (read(0, bytes, sizeof(bytes)) > 0) {
-    }
+    while (read(0, bytes, sizeof(bytes)) > 0) {}
     return 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 3) {
         return 2;
     }

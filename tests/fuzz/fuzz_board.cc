@@ -29,10 +29,8 @@ using daemon::core_access;
 // Write a number somewhere: places that mean something come more often than their size tells.
 void poke(input &in, segment &s) {
     auto *base = reinterpret_cast<std::byte *>(&s.header());
-    const std::size_t relay_at = static_cast<std::size_t>(
-        reinterpret_cast<std::byte *>(&s.relay()) - base);
-    const std::size_t nodes_at = static_cast<std::size_t>(
-        reinterpret_cast<std::byte *>(s.nodes()) - base);
+    const std::size_t relay_at = static_cast<std::size_t>(reinterpret_cast<std::byte *>(&s.relay()) - base);
+    const std::size_t nodes_at = static_cast<std::size_t>(reinterpret_cast<std::byte *>(s.nodes()) - base);
     const auto slot_at = [&] {
         return static_cast<std::size_t>(reinterpret_cast<std::byte *>(&s.slot(in.below(slots))) - base);
     };
@@ -83,8 +81,7 @@ void poke(input &in, segment &s) {
 }
 
 remote_node some_node(input &in, const std::byte *address) {
-    return {in.number(), address, in.below(layout::node_address_bytes + 1), in.number(),
-            in.number()};
+    return {in.number(), address, in.below(layout::node_address_bytes + 1), in.number(), in.number()};
 }
 
 void rank_step(input &in, victim &v) {
@@ -93,8 +90,8 @@ void rank_step(input &in, victim &v) {
     case 0: {
         const key k{in.number(), in.number()};
         e.enter();
-        engine_access::post_notice(e, v.peers[in.below(static_cast<unsigned>(v.peers.size()))], k,
-                                   in.byte(), in.byte());
+        engine_access::post_notice(e, v.peers[in.below(static_cast<unsigned>(v.peers.size()))], k, in.byte(),
+                                   in.byte());
         e.leave();
         break;
     }

@@ -46,9 +46,7 @@ std::uint64_t some_length(input &in) {
     return lengths[in.below(sizeof(lengths) / sizeof(lengths[0]))] + in.below(3);
 }
 
-std::int32_t some_tag(input &in) {
-    return static_cast<std::int32_t>(in.below(3)) - (0 == in.below(16) ? 20 : 0);
-}
+std::int32_t some_tag(input &in) { return static_cast<std::int32_t>(in.below(3)) - (0 == in.below(16) ? 20 : 0); }
 
 } // namespace
 
@@ -304,9 +302,7 @@ std::vector<std::byte> victim::message(input &in, std::uint8_t type) {
         const auto *p = reinterpret_cast<const std::byte *>(&h);
         m.insert(m.end(), p, p + sizeof(h));
     };
-    const auto match = [&] {
-        return wire::match{context, static_cast<std::int32_t>(in.below(3)), some_tag(in)};
-    };
+    const auto match = [&] { return wire::match{context, static_cast<std::int32_t>(in.below(3)), some_tag(in)}; };
     const auto name = [&] { return name_of(in.below(8)); };
     switch (type) {
     case wire::eager:
@@ -372,7 +368,8 @@ std::vector<std::byte> victim::message(input &in, std::uint8_t type) {
         moved.head = relay_header(e.board_segment(), 0, own.secret_hi, own.secret_lo ^ in.below(2));
         moved.node = in.below(4);
         moved.generation = in.below(8);
-        moved.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
+        moved.address_bytes =
+            in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
         add(moved);
         break;
     }
@@ -409,8 +406,8 @@ void victim::into_ring(input &in) {
     if (!m.empty()) {
         std::memcpy(at, m.data(), m.size());
     }
-    const std::uint32_t bytes = 0 == in.below(32) ? static_cast<std::uint32_t>(in.number())
-                                                  : static_cast<std::uint32_t>(m.size());
+    const std::uint32_t bytes =
+        0 == in.below(32) ? static_cast<std::uint32_t>(in.number()) : static_cast<std::uint32_t>(m.size());
     const std::uint16_t source = 0 == in.below(8) ? in.byte() : 2 * in.below(2);
     p.commit(at, ring_word::pack(bytes, source, type));
 }
@@ -426,8 +423,7 @@ void victim::deliver(input &in) {
     std::vector<std::byte> m = message(in, type);
     if (way < 5 || !e.net().is_open()) {
         e.enter();
-        engine_access::dispatch(e, peers[1], type, m.data(), static_cast<std::uint32_t>(m.size()),
-                                5 <= way);
+        engine_access::dispatch(e, peers[1], type, m.data(), static_cast<std::uint32_t>(m.size()), 5 <= way);
         e.leave();
         return;
     }

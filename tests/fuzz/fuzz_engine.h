@@ -22,8 +22,8 @@ namespace smartint {
 // The friend the engine names.
 class engine_access {
 public:
-    static void dispatch(engine &e, endpoint *from, std::uint8_t type, const void *data,
-                         std::uint32_t bytes, bool by_thread) {
+    static void dispatch(engine &e, endpoint *from, std::uint8_t type, const void *data, std::uint32_t bytes,
+                         bool by_thread) {
         e.by_thread_ = by_thread;
         e.dispatch(from, type, static_cast<const std::byte *>(data), bytes);
         e.by_thread_ = false;
@@ -31,9 +31,7 @@ public:
     // So that requests are armed: a thread that is there and never runs.
     static void pretend_thread(engine &e) { e.thread_ = std::make_unique<interrupt_thread>(e); }
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
-    static std::uint64_t unexpected_messages(const engine &e) {
-        return e.matcher_.unexpected_count();
-    }
+    static std::uint64_t unexpected_messages(const engine &e) { return e.matcher_.unexpected_count(); }
     static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
     static std::size_t peers(const engine &e) { return e.endpoints_.size(); }
     static std::size_t deferred(const engine &e) { return e.deferred_.size(); }
@@ -48,8 +46,7 @@ public:
         return n;
     }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
-    static void post_notice(engine &e, endpoint *ep, const key &k, std::uint32_t source,
-                            std::uint32_t sequence) {
+    static void post_notice(engine &e, endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence) {
         e.post_notice(ep, k, source, sequence);
     }
 };
@@ -59,9 +56,7 @@ public:
 namespace smartint::fuzz {
 
 constexpr std::uint32_t job = 7;
-constexpr std::uint64_t name_of(std::uint32_t process) {
-    return static_cast<std::uint64_t>(job) << 32 | process;
-}
+constexpr std::uint64_t name_of(std::uint32_t process) { return static_cast<std::uint64_t>(job) << 32 | process; }
 constexpr std::uint32_t slots = 3;
 constexpr std::uint32_t own_slot = 1;
 

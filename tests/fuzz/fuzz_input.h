@@ -46,10 +46,9 @@ public:
 
     // A number of any size; those that mean something come often.
     std::uint64_t number() {
-        static constexpr std::uint64_t known[] = {0,         1,       2,     63,      64,    65,
-                                                  255,       4096,    8192,  16383,   16384, 65536,
-                                                  1U << 31U, ~0U,     ~0ULL, 1ULL << 40, 1ULL << 62,
-                                                  1ULL << 63};
+        static constexpr std::uint64_t known[] = {0,         1,    2,     63,         64,         65,
+                                                  255,       4096, 8192,  16383,      16384,      65536,
+                                                  1U << 31U, ~0U,  ~0ULL, 1ULL << 40, 1ULL << 62, 1ULL << 63};
         const std::uint8_t how = byte();
         if (how < 128) {
             return known[how % (sizeof(known) / sizeof(known[0]))];
@@ -62,12 +61,12 @@ private:
     std::size_t left_;
 };
 
-#define MUST_HOLD(what)                                                                            \
-    do {                                                                                           \
-        if (!(what)) {                                                                             \
-            std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #what);         \
-            std::abort();                                                                          \
-        }                                                                                          \
+#define MUST_HOLD(what)                                                                                                \
+    do {                                                                                                               \
+        if (!(what)) {                                                                                                 \
+            std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #what);                             \
+            std::abort();                                                                                              \
+        }                                                                                                              \
     } while (0)
 
 // Where boards are made; the caller removes what is left of them.

@@ -40,8 +40,7 @@ ssize_t copy(const iovec *mine, bool into_mine) {
         break;
     }
     // A part of it, as the kernel may: half, but at least a byte.
-    const std::size_t bytes =
-        1 == the_system().answer() ? (mine->iov_len + 1) / 2 : mine->iov_len;
+    const std::size_t bytes = 1 == the_system().answer() ? (mine->iov_len + 1) / 2 : mine->iov_len;
     if (into_mine) {
         std::memset(mine->iov_base, 0x5a, bytes);
     } else {
@@ -60,13 +59,11 @@ extern "C" {
 
 long __real_syscall(long number, ...);
 
-ssize_t __wrap_process_vm_readv(pid_t, const iovec *mine, unsigned long, const iovec *,
-                                unsigned long, unsigned long) {
+ssize_t __wrap_process_vm_readv(pid_t, const iovec *mine, unsigned long, const iovec *, unsigned long, unsigned long) {
     return smartint::fuzz::copy(mine, true);
 }
 
-ssize_t __wrap_process_vm_writev(pid_t, const iovec *mine, unsigned long, const iovec *,
-                                 unsigned long, unsigned long) {
+ssize_t __wrap_process_vm_writev(pid_t, const iovec *mine, unsigned long, const iovec *, unsigned long, unsigned long) {
     return smartint::fuzz::copy(mine, false);
 }
 

@@ -92,8 +92,7 @@ void ticket(input &in) {
         const int error = e.open_board(t);
         MUST_HOLD(!same || (0 == error) == (e.identity().slot < slots));
         // a board is this ticket's only with all that is in it
-        MUST_HOLD(0 != error || (t.secret_hi == made.ticket().secret_hi &&
-                                 t.secret_lo == made.ticket().secret_lo &&
+        MUST_HOLD(0 != error || (t.secret_hi == made.ticket().secret_hi && t.secret_lo == made.ticket().secret_lo &&
                                  t.slots == slots && t.job == job));
         MUST_HOLD((0 == error) == e.board_segment().mapped());
     }
@@ -145,13 +144,13 @@ void parameters(input &in) {
     std::string name;
     std::string value;
     std::string remedy;
-#define SMARTINT_STRING(n, def, level, help)                                                       \
-    if (0 == in.below(4)) {                                                                        \
-        p.n = in.text(in.below(24));                                                               \
+#define SMARTINT_STRING(n, def, level, help)                                                                           \
+    if (0 == in.below(4)) {                                                                                            \
+        p.n = in.text(in.below(24));                                                                                   \
     }
-#define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                      \
-    if (0 == in.below(8)) {                                                                        \
-        p.n = static_cast<std::uint32_t>(in.number());                                             \
+#define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                                          \
+    if (0 == in.below(8)) {                                                                                            \
+        p.n = static_cast<std::uint32_t>(in.number());                                                                 \
     }
 #include "common_smartint_params.def"
 #undef SMARTINT_STRING
@@ -162,8 +161,8 @@ void parameters(input &in) {
 }
 
 void arguments(input &in) {
-    static const char *const names[] = {"--index=", "--poll-us=",   "--launcher=", "--cores=",
-                                        "--device=", "--transport=", "--board=",    ""};
+    static const char *const names[] = {
+        "--index=", "--poll-us=", "--launcher=", "--cores=", "--device=", "--transport=", "--board=", ""};
     std::vector<std::string> words{"smartintd"};
     for (unsigned n = in.below(9); n > 0; --n) {
         words.push_back(names[in.below(8)] + in.text(in.below(24)));

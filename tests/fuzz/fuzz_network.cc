@@ -108,9 +108,8 @@ void network::disconnect(void *connection) {
     }
 }
 
-network::result network::send(void *connection, std::uint64_t, const void *header,
-                              std::uint32_t header_bytes, const void *payload,
-                              std::uint32_t payload_bytes) {
+network::result network::send(void *connection, std::uint64_t, const void *header, std::uint32_t header_bytes,
+                              const void *payload, std::uint32_t payload_bytes) {
     read_all(connection, 1);
     MUST_HOLD(sizeof(std::uint64_t) + header_bytes + payload_bytes <= caps_.max_message);
     read_all(header, header_bytes);
@@ -118,9 +117,8 @@ network::result network::send(void *connection, std::uint64_t, const void *heade
     return answered();
 }
 
-network::result network::send_in_place(void *connection, std::uint64_t, const void *header,
-                                       std::uint32_t header_bytes, const std::byte *payload,
-                                       std::uint32_t payload_bytes, network_completion *c,
+network::result network::send_in_place(void *connection, std::uint64_t, const void *header, std::uint32_t header_bytes,
+                                       const std::byte *payload, std::uint32_t payload_bytes, network_completion *c,
                                        bool *queued) {
     read_all(connection, 1);
     MUST_HOLD(header_bytes <= 64 && payload_bytes <= caps_.max_in_place);
@@ -129,9 +127,8 @@ network::result network::send_in_place(void *connection, std::uint64_t, const vo
     return begun(c, queued);
 }
 
-network::result network::write(void *connection, const std::byte *local, const network_memory *m,
-                               std::uint64_t bytes, std::uint64_t, const network_key *k,
-                               network_completion *c, bool *queued) {
+network::result network::write(void *connection, const std::byte *local, const network_memory *m, std::uint64_t bytes,
+                               std::uint64_t, const network_key *k, network_completion *c, bool *queued) {
     read_all(connection, 1);
     MUST_HOLD(bytes <= caps_.max_write);
     MUST_HOLD(!caps_.registers || (nullptr != m->handle && k->valid));
@@ -139,9 +136,8 @@ network::result network::write(void *connection, const std::byte *local, const n
     return begun(c, queued);
 }
 
-network::result network::read(void *connection, std::byte *local, const network_memory *m,
-                              std::uint64_t bytes, std::uint64_t, const network_key *k,
-                              network_completion *c, bool *queued) {
+network::result network::read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes,
+                              std::uint64_t, const network_key *k, network_completion *c, bool *queued) {
     read_all(connection, 1);
     MUST_HOLD(bytes >= caps_.min_read && bytes <= caps_.max_read);
     MUST_HOLD(!caps_.registers || (nullptr != m->handle && k->valid));

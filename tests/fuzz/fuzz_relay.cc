@@ -45,8 +45,7 @@ struct relayed {
         const auto count = static_cast<std::uint16_t>(in.flag() ? in.below(40) : in.number());
         const bool knows = in.below(4) > 0;
         const auto &own = board.header();
-        h = {static_cast<std::uint32_t>(layout::magic), layout::version, count, job, 0,
-             own.secret_hi, own.secret_lo};
+        h = {static_cast<std::uint32_t>(layout::magic), layout::version, count, job, 0, own.secret_hi, own.secret_lo};
         if (!knows) { // all but some bit of it
             const unsigned bit = in.below(128);
             (bit < 64 ? h.secret_hi : h.secret_lo) ^= 1ULL << (bit % 64);
@@ -57,8 +56,7 @@ struct relayed {
         std::memcpy(m.data(), &word, 8);
         std::memcpy(m.data() + 8, &h, sizeof(h));
         for (std::size_t i = 0; i < items; ++i) {
-            const layout::relay_message_item item{in.below(slots + 2), 0, in.number(), in.number(),
-                                                  in.number()};
+            const layout::relay_message_item item{in.below(slots + 2), 0, in.number(), in.number(), in.number()};
             std::memcpy(m.data() + 8 + sizeof(h) + i * sizeof(item), &item, sizeof(item));
         }
         if (0 == in.below(4)) {
@@ -91,10 +89,12 @@ struct relayed {
         m.head.secret_hi = board.header().secret_hi;
         m.head.secret_lo = board.header().secret_lo;
         m.node = in.below(4);
-        m.address_bytes = in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
+        m.address_bytes =
+            in.flag() ? in.below(layout::node_address_bytes + 2) : static_cast<std::uint32_t>(in.number());
         in.take_into(m.address, in.below(sizeof(m.address)));
         m.generation = in.flag() ? 2 * in.below(8) : static_cast<std::uint32_t>(in.number());
-        const bool whole = 0 != m.node && 0 != m.generation && 0 == m.generation % 2 && 0 != m.address_bytes && m.address_bytes <= sizeof(m.address);
+        const bool whole = 0 != m.node && 0 != m.generation && 0 == m.generation % 2 && 0 != m.address_bytes &&
+                           m.address_bytes <= sizeof(m.address);
         const bool knows = in.below(4) > 0;
         m.head.secret_lo ^= knows ? 0 : 1ULL << in.below(64);
         std::vector<std::byte> all(8 + sizeof(m));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_operations = 24;
 constexpr std::uint32_t created = 3, dynamic = 4; // windows
-constexpr std::uint64_t exposed = 512;             // bytes of each process
+constexpr std::uint64_t exposed = 512;            // bytes of each process
 constexpr std::uint64_t base_of(std::size_t rank) { return 0x100000 * (rank + 1); }
 
 // An operation's memory must outlive it: all of it is kept to the end.
@@ -30,8 +30,7 @@ struct bench {
         const bool shares = 0 != (how & 1);
         std::vector<rma_member> members(v.peers.size());
         for (std::size_t i = 0; i < members.size(); ++i) {
-            members[i] = {v.peers[i], base_of(i), exposed, nullptr,
-                          shares && i < 2 ? &words[i] : nullptr};
+            members[i] = {v.peers[i], base_of(i), exposed, nullptr, shares && i < 2 ? &words[i] : nullptr};
         }
         members[0].base = reinterpret_cast<std::uint64_t>(memory.get());
         v.e.enter();
@@ -95,12 +94,11 @@ void operation(bench &b, rma_peer *p, input &in) {
     i->op = rma_type::i64 == i->type ? rma_operator::sum : rma_operator::maxloc;
     const bool combines = what::accumulate == i->kind || what::fetch == i->kind;
     // One piece is what the network may write or read by itself.
-    i->target_layout = !combines && in.flag() ? rma_layout(8 * in.below(65))
-                                              : some_layout(in, combines ? rma_type_bytes(i->type) : 8);
+    i->target_layout =
+        !combines && in.flag() ? rma_layout(8 * in.below(65)) : some_layout(in, combines ? rma_type_bytes(i->type) : 8);
     const std::uint64_t bytes = i->target_layout.bytes();
     const bool own = p->ep == b.v.peers[0];
-    i->target = own && p->window->dynamic ? reinterpret_cast<std::uint64_t>(b.attached.get())
-                                          : p->base;
+    i->target = own && p->window->dynamic ? reinterpret_cast<std::uint64_t>(b.attached.get()) : p->base;
     if (what::get != i->kind) {
         i->origin = b.buffer(bytes);
         i->origin_layout = rma_layout(bytes);
@@ -213,9 +211,8 @@ void message(bench &b, input &in) {
         std::vector<std::byte> all(sizeof(whole));
         std::memcpy(all.data(), &whole, sizeof(whole));
         for (unsigned n = in.below(3); n > 0; --n) {
-            const wire::rma_part part{0 == in.below(8) ? static_cast<std::uint32_t>(in.number())
-                                                       : static_cast<std::uint32_t>(m.size()),
-                                      {}};
+            const wire::rma_part part{
+                0 == in.below(8) ? static_cast<std::uint32_t>(in.number()) : static_cast<std::uint32_t>(m.size()), {}};
             const std::size_t before = all.size();
             const std::size_t rest = m.size() % wire::rma_part_step;
             all.resize(before + sizeof(part) + m.size() + (0 == rest ? 0 : wire::rma_part_step - rest));

@@ -24,10 +24,10 @@ struct system_state {
     // Of each: 0 and 1 as it should be, 2 not now, 3 refused, broken.
     std::vector<std::uint8_t> answers;
     std::size_t next_answer = 0;
-    bool can_write = false; // the transport writes into remote memory
-    bool can_read = false;  // and reads from there
-    bool registers = false; // both with keys only
-    std::deque<std::vector<std::byte>> inbox; // messages that progress() hands over
+    bool can_write = false;                                   // the transport writes into remote memory
+    bool can_read = false;                                    // and reads from there
+    bool registers = false;                                   // both with keys only
+    std::deque<std::vector<std::byte>> inbox;                 // messages that progress() hands over
     std::deque<std::pair<network_completion *, bool>> writes; // to be completed, and how
     std::vector<void *> lost;
     std::uint64_t wakes_taken = 0; // descriptors of others asked for

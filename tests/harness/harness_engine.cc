@@ -38,16 +38,14 @@ UNWATCHED std::uint64_t gather(send_op *op, std::uint64_t at, void *data, std::u
 
 void receive_done(recv_op *op) { ++static_cast<test_recv *>(op)->delivered; }
 void send_done(send_op *op) { ++static_cast<test_send *>(op)->delivered; }
-void active_message(endpoint *from, std::uint32_t type, const std::byte *data,
-                    std::uint32_t bytes) {
+void active_message(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) {
     active_messages().push_back({from, type, {data, data + bytes}});
 }
 void fatal(const char *) { ++fatal_calls(); }
 
 } // namespace
 
-void test_recv::aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t,
-                    unsigned stride) {
+void test_recv::aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t, unsigned stride) {
     step = stride;
     data.assign(std::max<std::uint64_t>(1, bytes * stride), std::byte{0xee});
     context = ctx;
@@ -71,8 +69,8 @@ std::ptrdiff_t test_recv::differs(std::size_t bytes, std::uint64_t seed) const {
     return test::differs(packed.data(), bytes, seed);
 }
 
-void test_send::aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx,
-                    std::int32_t src, std::int32_t t, unsigned stride) {
+void test_send::aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx, std::int32_t src,
+                    std::int32_t t, unsigned stride) {
     step = stride;
     peer = to;
     context = ctx;

@@ -16,8 +16,7 @@ namespace smartint {
 // The friend the engine names.
 class engine_access {
 public:
-    static void dispatch(engine &e, endpoint *from, std::uint8_t type, const void *data,
-                         std::uint32_t bytes) {
+    static void dispatch(engine &e, endpoint *from, std::uint8_t type, const void *data, std::uint32_t bytes) {
         e.dispatch(from, type, static_cast<const std::byte *>(data), bytes);
     }
     // As the interrupt thread would get it.
@@ -30,7 +29,9 @@ public:
     static void take_message(engine &e, const void *message, std::uint32_t bytes) {
         e.take_message(static_cast<const std::byte *>(message), bytes);
     }
-    static void note_arrival(engine &e, std::uint64_t name, std::uint32_t sequence) { e.note_arrival(name, 0, sequence); }
+    static void note_arrival(engine &e, std::uint64_t name, std::uint32_t sequence) {
+        e.note_arrival(name, 0, sequence);
+    }
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
     static board_owner &board(engine &e) { return e.board_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
@@ -38,23 +39,17 @@ public:
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
     static bool parked(const engine &e) { return engine::sleep::parked == e.sleep_.load(std::memory_order_seq_cst); }
-    static bool listens(const engine &e) {
-        return engine::sleep::listens == e.sleep_.load(std::memory_order_seq_cst);
-    }
+    static bool listens(const engine &e) { return engine::sleep::listens == e.sleep_.load(std::memory_order_seq_cst); }
     static bool hears(const engine &e) { return e.hears(); }
     static bool has_thread(const engine &e) { return static_cast<bool>(e.thread_); }
     static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
-    static std::uint64_t unexpected_messages(const engine &e) {
-        return e.matcher_.unexpected_count();
-    }
+    static std::uint64_t unexpected_messages(const engine &e) { return e.matcher_.unexpected_count(); }
     // The pieces of a copy the way the interrupt thread takes them.
     using view = copy_view;
     static view view_of(engine &e, copy_job *job) { return e.view_of(job); }
     static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
     // Make completions done, without pass: what is in the list.
-    static bool nothing_done(const engine &e) {
-        return e.done_receives_.empty() && e.done_sends_.empty();
-    }
+    static bool nothing_done(const engine &e) { return e.done_receives_.empty() && e.done_sends_.empty(); }
 };
 
 } // namespace smartint
@@ -67,8 +62,7 @@ struct test_recv : recv_op {
     bool overrun = false; // scatter was asked to write beyond the capacity
 
     // stride 1: contiguous. Else packed byte i lives at data[i * stride].
-    void aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t,
-             unsigned stride = 1);
+    void aim(std::uint64_t bytes, std::uint32_t ctx, std::int32_t src, std::int32_t t, unsigned stride = 1);
     std::ptrdiff_t differs(std::size_t bytes, std::uint64_t seed) const;
     unsigned step = 1;
 };
@@ -77,8 +71,8 @@ struct test_send : send_op {
     std::vector<std::byte> data;
     unsigned delivered = 0;
     unsigned step = 1;
-    void aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx,
-             std::int32_t src, std::int32_t t, unsigned stride = 1);
+    void aim(endpoint *to, std::uint64_t bytes, std::uint64_t seed, std::uint32_t ctx, std::int32_t src, std::int32_t t,
+             unsigned stride = 1);
 };
 
 void set_hooks(engine &e);
@@ -93,9 +87,7 @@ std::vector<active_message_seen> &active_messages();
 unsigned &fatal_calls();
 
 constexpr std::uint32_t test_job = 7;
-constexpr std::uint64_t name_of(std::uint32_t process) {
-    return static_cast<std::uint64_t>(test_job) << 32 | process;
-}
+constexpr std::uint64_t name_of(std::uint32_t process) { return static_cast<std::uint64_t>(test_job) << 32 | process; }
 
 params test_params(const char *progress);
 

@@ -33,7 +33,7 @@ inline params with(const char *rendezvous, const char *progress = "none") {
 
 // a sends, b receives: data, status and what is left over.
 inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool receive_first,
-              unsigned send_step = 1, unsigned receive_step = 1, bool synchronous = false) {
+                     unsigned send_step = 1, unsigned receive_step = 1, bool synchronous = false) {
     test_send s;
     test_recv r;
     s.aim(n.to_b, bytes, bytes + 3, ctx, 0, tag, send_step);
@@ -82,7 +82,8 @@ inline rma_member member_of(endpoint *ep, std::vector<std::byte> &memory) {
     m.bytes = memory.size();
     return m;
 }
-inline rma_window *make_window(engine &e, std::uint32_t id, int rank, std::vector<rma_member> members, bool dynamic = false) {
+inline rma_window *make_window(engine &e, std::uint32_t id, int rank, std::vector<rma_member> members,
+                               bool dynamic = false) {
     e.enter();
     rma_window *w = e.one_sided().create(id, rank, std::move(members), dynamic);
     e.leave();

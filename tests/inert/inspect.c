@@ -9,14 +9,13 @@
 //   # rank N memory KB             resident
 //   # rank N counters COUNT        how many there are
 //   # rank N counter NAME VALUE    of those that are not zero
-// Arguments: a file that the caller makes when it has looked too; "window": there is one meanwhile, of all, or "own", of
-// the last rank alone.
+// Arguments: a file that the caller makes when it has looked too; "window": there is one meanwhile, of all, or "own",
+// of the last rank alone.
 #include "counters.h"
 
 #include <dirent.h>
 
-static void show_threads(void)
-{
+static void show_threads(void) {
     DIR *dir = opendir("/proc/self/task");
     CHECK(NULL != dir, "no /proc/self/task");
     for (struct dirent *e; NULL != (e = readdir(dir));) {
@@ -37,8 +36,7 @@ static void show_threads(void)
     closedir(dir);
 }
 
-static void show_maps(void)
-{
+static void show_maps(void) {
     char line[4400], last[4400] = "";
     FILE *f = fopen("/proc/self/maps", "r");
     CHECK(NULL != f, "no /proc/self/maps");
@@ -53,8 +51,7 @@ static void show_maps(void)
     fclose(f);
 }
 
-static void show_descriptors(void)
-{
+static void show_descriptors(void) {
     int n = 0;
     DIR *dir = opendir("/proc/self/fd");
     CHECK(NULL != dir, "no /proc/self/fd");
@@ -71,9 +68,10 @@ static void show_descriptors(void)
             random[sizeof("ucx_shm_posix_") - 1] = 0;
         }
         size_t k = 0;
-        char *session = strstr(what, "/smt.");      // the job's TMPDIR has a random name
+        char *session = strstr(what, "/smt."); // the job's TMPDIR has a random name
         if (NULL != session) {
-            memmove(session, session + strcspn(session + 1, "/") + 1, strlen(session + strcspn(session + 1, "/") + 1) + 1);
+            memmove(session, session + strcspn(session + 1, "/") + 1,
+                    strlen(session + strcspn(session + 1, "/") + 1) + 1);
         }
         for (char *p = what; 0 != *p; ++p) {
             if (*p < '0' || *p > '9') {
@@ -86,11 +84,10 @@ static void show_descriptors(void)
         printf("# rank %d open %s\n", my_rank, plain);
     }
     closedir(dir);
-    printf("# rank %d descriptors %d\n", my_rank, n - 3);      // without . and .. and the directory's own
+    printf("# rank %d descriptors %d\n", my_rank, n - 3); // without . and .. and the directory's own
 }
 
-static void show_memory(void)
-{
+static void show_memory(void) {
     char line[256];
     long kb = 0;
     FILE *f = fopen("/proc/self/status", "r");
@@ -103,8 +100,7 @@ static void show_memory(void)
     fclose(f);
 }
 
-static void show_counters(void)
-{
+static void show_counters(void) {
     for (int i = 0; i < counters.count; ++i) {
         const unsigned long long value = read_counter(i);
         if (0 != value) {
@@ -115,8 +111,7 @@ static void show_counters(void)
     end_counters();
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     begin_counters();
     size_t n = 1 << 20;
@@ -144,7 +139,7 @@ int main(int argc, char **argv)
     show_memory();
     show_counters();
     fflush(stdout);
-    if (argc > 1) {      // until the caller has looked too
+    if (argc > 1) { // until the caller has looked too
         while (0 != access(argv[1], F_OK)) {
             sleep_ms(5);
         }

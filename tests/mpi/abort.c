@@ -8,8 +8,7 @@
 
 enum { N = 8, SIZE = 2 << 20 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     double end = now() + (argc > 1 ? atoi(argv[1]) : 200) * 1e-3;
     const char *how = argc > 2 ? argv[2] : "kill";
@@ -18,7 +17,7 @@ int main(int argc, char **argv)
     MPI_Request request[2 * N];
 
     fill(out, SIZE, 210 + my_rank);
-    for (;;) {   // only the death of rank 1 ends this
+    for (;;) { // only the death of rank 1 ends this
         for (int i = 0; i < N; ++i) {
             MPI(MPI_Irecv(in + (size_t) i * SIZE, SIZE, MPI_BYTE, from, i, MPI_COMM_WORLD, &request[i]));
         }

@@ -8,8 +8,7 @@ enum { ACROSS_TAG = 3 };
 
 // Everyone with everyone of the other group, both ways at once. side: 0 or 1, the other group says the
 // other. Keys name the sender by base, side and rank.
-static void exchange_across(MPI_Comm comm, int base, int side, size_t n)
-{
+static void exchange_across(MPI_Comm comm, int base, int side, size_t n) {
     int rank, remote;
     MPI(MPI_Comm_rank(comm, &rank));
     MPI(MPI_Comm_remote_size(comm, &remote));

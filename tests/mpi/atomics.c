@@ -9,8 +9,7 @@ enum { COUNTER, SWAPPED, BITS, LARGEST, VECTOR, LENGTH = 100, PLACES = VECTOR + 
 
 static int rounds;
 
-static int64_t value(const void *base, int bytes, int at)
-{
+static int64_t value(const void *base, int bytes, int at) {
     return 4 == bytes ? ((const int32_t *) base)[at] : ((const int64_t *) base)[at];
 }
 
@@ -20,8 +19,7 @@ typedef union {
     int64_t i64;
 } Word;
 
-static Word word(int bytes, int64_t v)
-{
+static Word word(int bytes, int64_t v) {
     Word w;
     memset(&w, 0, sizeof(w));
     if (4 == bytes) {
@@ -33,8 +31,7 @@ static Word word(int bytes, int64_t v)
 }
 
 // Every rank adds 1 to a counter of rank `to`: between them they fetch each value once.
-static void count(MPI_Win win, MPI_Datatype type, int bytes, int to)
-{
+static void count(MPI_Win win, MPI_Datatype type, int bytes, int to) {
     int *mine = calloc((size_t) rounds, sizeof(int)), *all = calloc((size_t) rounds * n_ranks, sizeof(int));
     char *seen = calloc((size_t) rounds * n_ranks, 1);
     for (int i = 0; i < rounds; ++i) {
@@ -56,8 +53,7 @@ static void count(MPI_Win win, MPI_Datatype type, int bytes, int to)
 }
 
 // The same by compare and swap: whoever loses tries again with what it found.
-static void swap(MPI_Win win, MPI_Datatype type, int bytes, int to)
-{
+static void swap(MPI_Win win, MPI_Datatype type, int bytes, int to) {
     for (int i = 0; i < rounds; ++i) {
         for (int64_t guess = 0, found = -1;; guess = found) {
             Word old = word(bytes, guess), new = word(bytes, guess + 3), got = word(bytes, -1);
@@ -73,8 +69,7 @@ static void swap(MPI_Win win, MPI_Datatype type, int bytes, int to)
 }
 
 // Several operations on all ranks' words without waiting between them.
-static void accumulate(MPI_Win win, MPI_Datatype type, int bytes)
-{
+static void accumulate(MPI_Win win, MPI_Datatype type, int bytes) {
     unsigned char *add = calloc(LENGTH, (size_t) bytes);
     for (int i = 0; i < LENGTH; ++i) {
         Word w = word(bytes, (int64_t) (my_rank + 1) * i);
@@ -92,8 +87,7 @@ static void accumulate(MPI_Win win, MPI_Datatype type, int bytes)
     free(add);
 }
 
-static void all_of(MPI_Datatype type, int bytes)
-{
+static void all_of(MPI_Datatype type, int bytes) {
     void *base;
     MPI_Win win;
     static char note[64];
@@ -124,26 +118,22 @@ static void all_of(MPI_Datatype type, int bytes)
         ranks += r + 1;
     }
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, win));
-    CHECK(value(base, bytes, COUNTER) == n, "counted to %" PRId64 ", expected %" PRId64,
-          value(base, bytes, COUNTER), n);
-    CHECK(value(base, bytes, SWAPPED) == 3 * (n - rounds),
-          "swapped up to %" PRId64 ", expected %" PRId64, value(base, bytes, SWAPPED), 3 * (n - rounds));
-    CHECK(value(base, bytes, BITS) == bits, "bits are %" PRIx64 ", expected %" PRIx64,
-          value(base, bytes, BITS), bits);
-    CHECK(value(base, bytes, LARGEST) == 1000 + n_ranks - 1, "the largest is %" PRId64,
-          value(base, bytes, LARGEST));
+    CHECK(value(base, bytes, COUNTER) == n, "counted to %" PRId64 ", expected %" PRId64, value(base, bytes, COUNTER),
+          n);
+    CHECK(value(base, bytes, SWAPPED) == 3 * (n - rounds), "swapped up to %" PRId64 ", expected %" PRId64,
+          value(base, bytes, SWAPPED), 3 * (n - rounds));
+    CHECK(value(base, bytes, BITS) == bits, "bits are %" PRIx64 ", expected %" PRIx64, value(base, bytes, BITS), bits);
+    CHECK(value(base, bytes, LARGEST) == 1000 + n_ranks - 1, "the largest is %" PRId64, value(base, bytes, LARGEST));
     for (int i = 0; i < LENGTH; ++i) {
-        CHECK(value(base, bytes, VECTOR + i) == rounds * ranks * i,
-              "sum %d is %" PRId64 ", expected %" PRId64, i, value(base, bytes, VECTOR + i),
-              rounds * ranks * i);
+        CHECK(value(base, bytes, VECTOR + i) == rounds * ranks * i, "sum %d is %" PRId64 ", expected %" PRId64, i,
+              value(base, bytes, VECTOR + i), rounds * ranks * i);
     }
     MPI(MPI_Win_unlock(my_rank, win));
     MPI(MPI_Win_free(&win));
     guarded_free(base, (size_t) PLACES * (size_t) bytes);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     rounds = argc > 1 ? atoi(argv[1]) : 51;
     CHECK(rounds > 0, "usage: atomics [ROUNDS]");

@@ -6,8 +6,7 @@
 
 enum { MIB = 1 << 20, ODD = 13 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     size_t units = argc > 1 ? strtoul(argv[1], NULL, 0) : 2049;
     int strided = argc > 2 && 'v' == argv[2][0];

@@ -6,8 +6,7 @@
 
 enum { TAG = 1, ROOM = 10000 + MPI_BSEND_OVERHEAD, LARGE = 200000, SMALL = 5000 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int go_on = argc > 1 && 0 == strcmp(argv[1], "continue");
     unsigned char *buf = guarded_alloc(LARGE);
@@ -19,14 +18,13 @@ int main(int argc, char **argv)
     if (0 == my_rank) {
         test_note = "no buffer attached";
         int rc = MPI_Bsend(buf, LARGE, MPI_BYTE, 1, TAG, comm);
-        int class = error_class(rc);     // pml ucx says MPI_ERR_OTHER
-        CHECK(MPI_ERR_BUFFER == class || (!go_on && MPI_SUCCESS != class), "error class %d, expected %d",
-              class, MPI_ERR_BUFFER);
+        int class = error_class(rc); // pml ucx says MPI_ERR_OTHER
+        CHECK(MPI_ERR_BUFFER == class || (!go_on && MPI_SUCCESS != class), "error class %d, expected %d", class,
+              MPI_ERR_BUFFER);
         test_note = "no room in the buffer";
         MPI(MPI_Buffer_attach(attached, ROOM));
         rc = MPI_Bsend(buf, LARGE, MPI_BYTE, 1, TAG, comm);
-        CHECK(MPI_ERR_BUFFER == error_class(rc), "error class %d, expected %d", error_class(rc),
-              MPI_ERR_BUFFER);
+        CHECK(MPI_ERR_BUFFER == error_class(rc), "error class %d, expected %d", error_class(rc), MPI_ERR_BUFFER);
         VERIFY_VALUE(buf, LARGE, BLANK_VALUE, "send buffer");
     }
     if (go_on) {

@@ -12,24 +12,21 @@
 
 enum { ALWAYS = 500, LATER = 16, LONGEST_NS = 1000000 };
 
-static uint64_t mix(uint64_t x)
-{
+static uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 // Busy, not asleep: no system call but the clock's vdso.
-static void compute(void)
-{
+static void compute(void) {
     static __thread uint64_t calls;
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     uint64_t n = calls++;
@@ -46,35 +43,23 @@ static void compute(void)
     }
 }
 
-#define AND_COMPUTE(call)                                                                          \
-    int rc = call;                                                                                 \
-    compute();                                                                                     \
+#define AND_COMPUTE(call)                                                                                              \
+    int rc = call;                                                                                                     \
+    compute();                                                                                                         \
     return rc
 
-int MPI_Isend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-              MPI_Request *request)
-{
+int MPI_Isend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
     AND_COMPUTE(PMPI_Isend(buf, count, type, to, tag, comm, request));
 }
 
-int MPI_Issend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
-{
+int MPI_Issend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
     AND_COMPUTE(PMPI_Issend(buf, count, type, to, tag, comm, request));
 }
 
-int MPI_Irecv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-              MPI_Request *request)
-{
+int MPI_Irecv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {
     AND_COMPUTE(PMPI_Irecv(buf, count, type, from, tag, comm, request));
 }
 
-int MPI_Start(MPI_Request *request)
-{
-    AND_COMPUTE(PMPI_Start(request));
-}
+int MPI_Start(MPI_Request *request) { AND_COMPUTE(PMPI_Start(request)); }
 
-int MPI_Startall(int count, MPI_Request *requests)
-{
-    AND_COMPUTE(PMPI_Startall(count, requests));
-}
+int MPI_Startall(int count, MPI_Request *requests) { AND_COMPUTE(PMPI_Startall(count, requests)); }

@@ -9,8 +9,7 @@ enum { TAG = 4, GO = 5, MAX_SIZE = 1 << 20 };
 static unsigned char *buf, *other;
 static char note[100];
 
-static int cancelled(MPI_Request *request, MPI_Status *status)
-{
+static int cancelled(MPI_Request *request, MPI_Status *status) {
     int flag;
     MPI(MPI_Wait(request, status));
     CHECK(MPI_REQUEST_NULL == *request, "the request stayed");
@@ -18,8 +17,7 @@ static int cancelled(MPI_Request *request, MPI_Status *status)
     return flag;
 }
 
-static void receive_unmatched(size_t n, int source, int tag)
-{
+static void receive_unmatched(size_t n, int source, int tag) {
     uint64_t key = pair_key(70, n, MPI_ANY_SOURCE == source, tag);
     snprintf(note, sizeof(note), "cancelling an unmatched receive of %zu bytes", n);
     if (0 == my_side) {
@@ -42,16 +40,15 @@ static void receive_unmatched(size_t n, int source, int tag)
 }
 
 // One receive in the middle of many is cancelled: the messages skip it.
-static void middle_of_many(void)
-{
+static void middle_of_many(void) {
     enum { N = 64, SIZE = 300 };
     snprintf(note, sizeof(note), "cancelling every third of %d receives", N);
     if (0 == my_side) {
         MPI_Request request[N];
         MPI_Status status;
         for (int i = 0; i < N; ++i) {
-            MPI(MPI_Irecv(buf + i * SIZE, SIZE, MPI_BYTE, my_peer, i % 2 ? TAG : MPI_ANY_TAG,
-                          MPI_COMM_WORLD, &request[i]));
+            MPI(MPI_Irecv(buf + i * SIZE, SIZE, MPI_BYTE, my_peer, i % 2 ? TAG : MPI_ANY_TAG, MPI_COMM_WORLD,
+                          &request[i]));
         }
         for (int i = 0; i < N; i += 3) {
             MPI(MPI_Cancel(&request[i]));
@@ -78,8 +75,7 @@ static void middle_of_many(void)
 }
 
 // The receive is matched for certain when a later message of the same sender has been received.
-static void receive_matched(size_t n)
-{
+static void receive_matched(size_t n) {
     uint64_t key = pair_key(72, n, 0, 0);
     snprintf(note, sizeof(note), "cancelling a matched receive of %zu bytes", n);
     if (0 == my_side) {
@@ -102,8 +98,7 @@ static void receive_matched(size_t n)
 }
 
 // The sender tells what became of its cancel; the receiver then finds the message, or does not.
-static void send_either_way(size_t n, int synchronous)
-{
+static void send_either_way(size_t n, int synchronous) {
     uint64_t key = pair_key(73, n, synchronous, 0);
     snprintf(note, sizeof(note), "cancelling a send of %zu bytes", n);
     if (0 == my_side) {
@@ -149,8 +144,7 @@ static void send_either_way(size_t n, int synchronous)
 }
 
 // Cancel and free at once, cancel of a persistent receive, cancel of a completed request.
-static void others(void)
-{
+static void others(void) {
     MPI_Request request;
     MPI_Status status;
     int flag;
@@ -182,8 +176,7 @@ static void others(void)
     MPI(MPI_Request_free(&request));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const size_t sizes[] = {1, 4096, 70000, MAX_SIZE};
     begin(&argc, &argv, 2);
     buf = guarded_alloc(MAX_SIZE);

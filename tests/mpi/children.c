@@ -9,21 +9,17 @@
 
 static volatile sig_atomic_t signals;
 
-static void note(int number)
-{
+static void note(int number) {
     (void) number;
     ++signals;
 }
 
-static void nap(int ms)
-{
+static void nap(int ms) {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
-    while (0 != nanosleep(&left, &left)) {
-    }
+    while (0 != nanosleep(&left, &left)) {}
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigaction(SIGCHLD, &action, NULL);
     begin(&argc, &argv, 2);

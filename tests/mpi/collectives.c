@@ -9,13 +9,9 @@ static MPI_Comm comm;
 static int me, size;
 
 // Element i of the int vector that rank r contributes to call `call`.
-static int element(int r, int call, int i)
-{
-    return (int) (key_of(230, r, call, i) & 0xffff);
-}
+static int element(int r, int call, int i) { return (int) (key_of(230, r, call, i) & 0xffff); }
 
-static int *vector(int r, int call, int n)
-{
+static int *vector(int r, int call, int n) {
     int *v = malloc((n + 1) * sizeof(int));
     CHECK(NULL != v, "no memory");
     for (int i = 0; i < n; ++i) {
@@ -24,29 +20,25 @@ static int *vector(int r, int call, int n)
     return v;
 }
 
-static int *blank(int n)
-{
+static int *blank(int n) {
     int *v = malloc((n + 1) * sizeof(int));
     CHECK(NULL != v, "no memory");
     memset(v, BLANK_VALUE, (n + 1) * sizeof(int));
     return v;
 }
 
-static void same(const int *v, int want, int i, const char *what)
-{
+static void same(const int *v, int want, int i, const char *what) {
     CHECK(v[i] == want, "%s: element %d is %d, expected %d", what, i, v[i], want);
 }
 
-static void done(MPI_Request *request, int nonblocking)
-{
+static void done(MPI_Request *request, int nonblocking) {
     if (nonblocking) {
         MPI(MPI_Wait(request, MPI_STATUS_IGNORE));
     }
 }
 
 // Sum of element(r, call, i) over ranks [from, to).
-static int sum(int from, int to, int call, int i)
-{
+static int sum(int from, int to, int call, int i) {
     int s = 0;
     for (int r = from; r < to; ++r) {
         s += element(r, call, i);
@@ -55,8 +47,7 @@ static int sum(int from, int to, int call, int i)
 }
 
 // Composition of x -> a x + b (mod 2^32): associative, not commutative. Pairs of unsigned.
-static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
-{
+static void compose(void *in, void *inout, int *len, MPI_Datatype *type) {
     unsigned *f = in, *g = inout;
     (void) type;
     for (int i = 0; i < *len; ++i, f += 2, g += 2) {
@@ -66,8 +57,7 @@ static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
     }
 }
 
-static void largest(void *in, void *inout, int *len, MPI_Datatype *type)
-{
+static void largest(void *in, void *inout, int *len, MPI_Datatype *type) {
     int *a = in, *b = inout;
     (void) type;
     for (int i = 0; i < *len; ++i) {
@@ -75,16 +65,15 @@ static void largest(void *in, void *inout, int *len, MPI_Datatype *type)
     }
 }
 
-#define CALL(nb, name, ...)                                                                        \
-    do {                                                                                           \
-        snprintf(note, sizeof(note), "%s" #name " of %d elements, root %d", (nb) ? "nonblocking " : "", n, \
-                 root);                                                                            \
-        if (nb) {                                                                                  \
-            MPI(MPI_I##name(__VA_ARGS__, comm, &request));                                         \
-            done(&request, 1);                                                                     \
-        } else {                                                                                   \
-            MPI(MPI_UPPER_##name(__VA_ARGS__, comm));                                              \
-        }                                                                                          \
+#define CALL(nb, name, ...)                                                                                            \
+    do {                                                                                                               \
+        snprintf(note, sizeof(note), "%s" #name " of %d elements, root %d", (nb) ? "nonblocking " : "", n, root);      \
+        if (nb) {                                                                                                      \
+            MPI(MPI_I##name(__VA_ARGS__, comm, &request));                                                             \
+            done(&request, 1);                                                                                         \
+        } else {                                                                                                       \
+            MPI(MPI_UPPER_##name(__VA_ARGS__, comm));                                                                  \
+        }                                                                                                              \
     } while (0)
 
 #define MPI_UPPER_bcast MPI_Bcast
@@ -104,13 +93,13 @@ static void largest(void *in, void *inout, int *len, MPI_Datatype *type)
 #define MPI_UPPER_scan MPI_Scan
 #define MPI_UPPER_exscan MPI_Exscan
 
-static void one_size(int nb, int n, int root, int call)
-{
+static void one_size(int nb, int n, int root, int call) {
     MPI_Request request;
     int *counts = malloc(size * sizeof(int)), *at = malloc(size * sizeof(int)), total = 0;
-    int *bytes_at = malloc(size * sizeof(int)), *s_counts = malloc(size * sizeof(int)), *s_at = malloc(size * sizeof(int));
+    int *bytes_at = malloc(size * sizeof(int)), *s_counts = malloc(size * sizeof(int)),
+        *s_at = malloc(size * sizeof(int));
     MPI_Datatype *types = malloc(size * sizeof(*types));
-    for (int r = 0; r < size; ++r) {       // uneven: rank r has n, or fewer, or nothing
+    for (int r = 0; r < size; ++r) { // uneven: rank r has n, or fewer, or nothing
         counts[r] = r % 3 == 2 ? 0 : n / (1 + r % 2);
         at[r] = total;
         total += counts[r];
@@ -246,8 +235,7 @@ static void one_size(int nb, int n, int root, int call)
     free(types);
 }
 
-static void user_operations(int nb, int n, int root)
-{
+static void user_operations(int nb, int n, int root) {
     MPI_Op commutes, not_so;
     MPI_Datatype pair;
     MPI_Request request;
@@ -293,8 +281,7 @@ static void user_operations(int nb, int n, int root)
 }
 
 // Several of each kind at once, and a ring of messages beside; completed in one random order per rank.
-static void overlapping(int n, int round)
-{
+static void overlapping(int n, int round) {
     enum { K = 4, KINDS = 4 };
     int to = (me + 1) % size, from = (me + size - 1) % size;
     int *bcast[K], *mine[K], *reduced[K], *sent[K], *got[K], *gathered[K];
@@ -348,8 +335,7 @@ static void overlapping(int n, int round)
     guarded_free(in, n * 4);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const int sizes[] = {1, 5, 600, 9000, 70000};
     begin(&argc, &argv, 1);
     test_note = note;

@@ -6,8 +6,7 @@
 
 enum { SMALL = 200, LARGE = 150000 };
 
-static void traffic(MPI_Comm comm, int round, unsigned char *out, unsigned char *in, size_t n)
-{
+static void traffic(MPI_Comm comm, int round, unsigned char *out, unsigned char *in, size_t n) {
     int me, size;
     MPI_Status status;
     MPI(MPI_Comm_rank(comm, &me));
@@ -16,14 +15,13 @@ static void traffic(MPI_Comm comm, int round, unsigned char *out, unsigned char 
     // The key holds ranks in `comm`: a message that came by another communicator has another tag.
     fill(out, n, key_of(140, me, round, n));
     memset(in, BLANK_VALUE, n);
-    MPI(MPI_Sendrecv(out, (int) n, MPI_BYTE, to, round, in, (int) n, MPI_BYTE,
-                     round % 2 ? from : MPI_ANY_SOURCE, round % 3 ? round : MPI_ANY_TAG, comm, &status));
+    MPI(MPI_Sendrecv(out, (int) n, MPI_BYTE, to, round, in, (int) n, MPI_BYTE, round % 2 ? from : MPI_ANY_SOURCE,
+                     round % 3 ? round : MPI_ANY_TAG, comm, &status));
     CHECK_STATUS(&status, from, round, n);
     VERIFY(in, n, key_of(140, from, round, n), "message on a young communicator");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int rounds = argc > 1 ? atoi(argv[1]) : 500;
     unsigned char *out = guarded_alloc(LARGE), *in = guarded_alloc(LARGE);
@@ -64,7 +62,7 @@ int main(int argc, char **argv)
             MPI(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
         } else {
             MPI(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
-            int slot = round / 4 % 4;     // some live longer, so that identifiers are not reused in turn
+            int slot = round / 4 % 4; // some live longer, so that identifiers are not reused in turn
             if (MPI_COMM_NULL != kept[slot]) {
                 traffic(kept[slot], round, s_out, s_in, 0);
                 MPI(MPI_Comm_free(&kept[slot]));
@@ -75,7 +73,7 @@ int main(int argc, char **argv)
 
         if (24 == round % 25 || round == rounds - 1) {
             MPI(MPI_Waitall(4, s_request, MPI_STATUSES_IGNORE));
-            unsigned char *want = out;   // both parts are one pattern
+            unsigned char *want = out; // both parts are one pattern
             memset(want, 0, SMALL);
             VERIFY(s_in, LARGE, key_of(141, from, round - round % 25, 0), "large outstanding message");
             fill_from(want, SMALL, key_of(141, from, round - round % 25, 0), LARGE);

@@ -9,8 +9,7 @@ enum { PORT = 6, TIMES = 2, MAX_SIZE = 1 << 20 };
 static const size_t sizes[] = {0, 8, 4096, 65536, 70001, MAX_SIZE};
 enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-static void child(MPI_Comm parent, int accepts)
-{
+static void child(MPI_Comm parent, int accepts) {
     char port[MPI_MAX_PORT_NAME] = "";
     int rank;
     MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -41,8 +40,7 @@ static void child(MPI_Comm parent, int accepts)
     MPI(MPI_Comm_disconnect(&parent));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Comm parent, accepting, connecting;
     begin(&argc, &argv, 1);
     MPI(MPI_Comm_get_parent(&parent));
@@ -57,10 +55,8 @@ int main(int argc, char **argv)
     int rank;
     MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     test_note = "starting processes";
-    MPI(MPI_Comm_spawn(argv[0], accept_args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &accepting,
-                       MPI_ERRCODES_IGNORE));
-    MPI(MPI_Comm_spawn(argv[0], connect_args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &connecting,
-                       MPI_ERRCODES_IGNORE));
+    MPI(MPI_Comm_spawn(argv[0], accept_args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &accepting, MPI_ERRCODES_IGNORE));
+    MPI(MPI_Comm_spawn(argv[0], connect_args, n, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &connecting, MPI_ERRCODES_IGNORE));
     if (0 == rank) {
         test_note = "handing on the port";
         MPI(MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, PORT, accepting, MPI_STATUS_IGNORE));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// Description: the first messages of all processes, by several threads at once. Who sends to a process for the first time
-// may hold a lock of Open MPI's while the components learn of it, and whose message comes from one not met yet takes that
-// lock in the callback.
+// Description: the first messages of all processes, by several threads at once. Who sends to a process for the first
+// time may hold a lock of Open MPI's while the components learn of it, and whose message comes from one not met yet
+// takes that lock in the callback.
 #include "check.h"
 
 #include <pthread.h>
@@ -11,8 +11,7 @@ enum { THREADS = 4, LARGE = 200000 };
 
 static pthread_barrier_t together;
 
-static void *work(void *arg)
-{
+static void *work(void *arg) {
     const int self = (int) (intptr_t) arg;
     unsigned char *out = malloc(LARGE), *in = malloc(LARGE);
     pthread_barrier_wait(&together);
@@ -33,8 +32,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int provided;
     pthread_t threads[THREADS];
     MPI(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: smartint's own counters, as MPI_T shows them, from where a program begins to look. Stock Open MPI has none.
+// Description: smartint's own counters, as MPI_T shows them, from where a program begins to look. Stock Open MPI has
+// none.
 #ifndef SMARTINT_TESTS_MPI_COUNTERS_H
 #define SMARTINT_TESTS_MPI_COUNTERS_H
 
@@ -15,8 +16,7 @@ static struct {
 } counters;
 
 // After MPI_Init: a counter's handle counts from when it was made.
-static void begin_counters(void)
-{
+static void begin_counters(void) {
     int provided, n = 0;
     MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     MPI(MPI_T_pvar_get_num(&n));
@@ -27,8 +27,8 @@ static void begin_counters(void)
         int text_length = sizeof(text);
         MPI_Datatype type;
         MPI_T_enum values;
-        if (MPI_SUCCESS == MPI_T_pvar_get_info(i, name, &length, &verbosity, &class, &type, &values, text,
-                                               &text_length, &bind, &readonly, &continuous, &atomic) &&
+        if (MPI_SUCCESS == MPI_T_pvar_get_info(i, name, &length, &verbosity, &class, &type, &values, text, &text_length,
+                                               &bind, &readonly, &continuous, &atomic) &&
             NULL != strstr(name, "smartint_") && MPI_T_BIND_NO_OBJECT == bind &&
             MPI_SUCCESS ==
                 MPI_T_pvar_handle_alloc(counters.session, i, NULL, &counters.handle[counters.count], &count)) {
@@ -39,16 +39,14 @@ static void begin_counters(void)
     }
 }
 
-static unsigned long long read_counter(int i)
-{
+static unsigned long long read_counter(int i) {
     unsigned long long value = 0;
     MPI(MPI_T_pvar_read(counters.session, counters.handle[i], &value));
     return value;
 }
 
 // By its name behind "smartint_".
-static UNUSED unsigned long long counter_named(const char *name)
-{
+static UNUSED unsigned long long counter_named(const char *name) {
     for (int i = 0; i < counters.count; ++i) {
         if (0 == strcmp(strstr(counters.name[i], "smartint_") + strlen("smartint_"), name)) {
             return read_counter(i);
@@ -57,8 +55,7 @@ static UNUSED unsigned long long counter_named(const char *name)
     FAIL("there is no counter smartint_%s", name);
 }
 
-static UNUSED void end_counters(void)
-{
+static UNUSED void end_counters(void) {
     for (int i = 0; i < counters.count; ++i) {
         MPI_T_pvar_handle_free(counters.session, &counters.handle[i]);
     }

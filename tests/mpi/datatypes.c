@@ -30,8 +30,7 @@ static Layout layouts[MAX_LAYOUTS];
 static int n_layouts;
 static char note[160];
 
-static Layout *add(const char *name)
-{
+static Layout *add(const char *name) {
     CHECK(n_layouts < MAX_LAYOUTS, "too many layouts");
     Layout *layout = &layouts[n_layouts++];
     layout->name = name;
@@ -39,15 +38,13 @@ static Layout *add(const char *name)
     return layout;
 }
 
-static void segment(Layout *layout, MPI_Aint at, size_t length)
-{
+static void segment(Layout *layout, MPI_Aint at, size_t length) {
     CHECK(layout->n < MAX_SEGMENTS, "too many segments");
     layout->segment[layout->n].at = at;
     layout->segment[layout->n++].length = length;
 }
 
-static void complete(Layout *layout)
-{
+static void complete(Layout *layout) {
     MPI_Aint lb, extent;
     int size;
     MPI(MPI_Type_commit(&layout->type));
@@ -63,13 +60,11 @@ static void complete(Layout *layout)
         layout->low = at < layout->low ? at : layout->low;
         layout->high = end > layout->high ? end : layout->high;
     }
-    CHECK((int) layout->size == size, "%s: MPI_Type_size is %d, by hand %zu", layout->name, size,
-          layout->size);
+    CHECK((int) layout->size == size, "%s: MPI_Type_size is %d, by hand %zu", layout->name, size, layout->size);
 }
 
 // All layouts are built of bytes, so every pair of them has the same signature at the same byte count.
-static void make_layouts(void)
-{
+static void make_layouts(void) {
     Layout *t;
     MPI_Datatype inner;
 
@@ -90,7 +85,7 @@ static void make_layouts(void)
     MPI(MPI_Type_vector(6, 4, 11, MPI_BYTE, &t->type));
     complete(t);
 
-    t = add("wide vector");          // blocks larger than a page
+    t = add("wide vector"); // blocks larger than a page
     for (int i = 0; i < 3; ++i) {
         segment(t, i * 9000, 5000);
     }
@@ -108,7 +103,7 @@ static void make_layouts(void)
     MPI(MPI_Type_free(&inner));
     complete(t);
 
-    t = add("indexed");              // out of order on purpose
+    t = add("indexed"); // out of order on purpose
     {
         int lengths[] = {3, 7, 1, 5}, at[] = {20, 2, 40, 30};
         for (int i = 0; i < 4; ++i) {
@@ -155,7 +150,7 @@ static void make_layouts(void)
         int lengths[] = {4, 2, 1};
         MPI_Aint at[] = {0, 8, 40};
         MPI_Datatype types[3] = {MPI_BYTE, MPI_DATATYPE_NULL, MPI_BYTE};
-        MPI(MPI_Type_vector(2, 3, 6, MPI_BYTE, &types[1]));   // extent 9
+        MPI(MPI_Type_vector(2, 3, 6, MPI_BYTE, &types[1])); // extent 9
         MPI(MPI_Type_create_struct(3, lengths, at, types, &t->type));
         MPI(MPI_Type_free(&types[1]));
         segment(t, 0, 4);
@@ -193,7 +188,7 @@ static void make_layouts(void)
     MPI(MPI_Type_free(&inner));
     complete(t);
 
-    t = add("subarray");             // the block [1..4) x [2..7) x [3..5) of 5 x 9 x 8
+    t = add("subarray"); // the block [1..4) x [2..7) x [3..5) of 5 x 9 x 8
     {
         int sizes[] = {5, 9, 8}, sub[] = {3, 5, 2}, start[] = {1, 2, 3};
         for (int i = 0; i < sub[0]; ++i) {
@@ -209,13 +204,12 @@ static void make_layouts(void)
 // ---- buffers by layout -----------------------------------------------------------------------------
 
 typedef struct {
-    unsigned char *base;    // guarded
-    unsigned char *origin;  // what MPI gets
+    unsigned char *base;   // guarded
+    unsigned char *origin; // what MPI gets
     size_t span;
 } Buffer;
 
-static Buffer buffer_for(const Layout *t, size_t count)
-{
+static Buffer buffer_for(const Layout *t, size_t count) {
     Buffer b;
     MPI_Aint last = count > 0 ? (MPI_Aint) (count - 1) * t->extent : 0;
     MPI_Aint low = t->low < 0 ? t->low : 0;
@@ -228,8 +222,7 @@ static Buffer buffer_for(const Layout *t, size_t count)
 
 // Walk over the data bytes in typemap order, `limit` bytes of them: write or check the pattern.
 // Checked bytes are blanked, so that afterwards the whole buffer must be blank: gaps are checked too.
-static void walk(const Layout *t, Buffer b, size_t limit, uint64_t key, int check)
-{
+static void walk(const Layout *t, Buffer b, size_t limit, uint64_t key, int check) {
     size_t stream = 0;
     for (size_t element = 0; stream < limit; ++element) {
         for (int i = 0; i < t->n && stream < limit; ++i) {
@@ -241,8 +234,7 @@ static void walk(const Layout *t, Buffer b, size_t limit, uint64_t key, int chec
             if (check) {
                 int64_t bad = first_wrong(p, length, key, stream);
                 CHECK(bad < 0, "%s: byte %zu of %zu (element %zu) is %02x, expected %02x", t->name,
-                      stream + (size_t) bad, limit, element, p[bad],
-                      pattern_byte(key, stream + (size_t) bad));
+                      stream + (size_t) bad, limit, element, p[bad], pattern_byte(key, stream + (size_t) bad));
                 memset(p, BLANK_VALUE, length);
             } else {
                 fill_from(p, length, key, stream);
@@ -252,16 +244,14 @@ static void walk(const Layout *t, Buffer b, size_t limit, uint64_t key, int chec
     }
 }
 
-static void judge(const Layout *t, Buffer b, size_t bytes, uint64_t key)
-{
+static void judge(const Layout *t, Buffer b, size_t bytes, uint64_t key) {
     walk(t, b, bytes, key, 1);
     VERIFY_VALUE(b.base, b.span, BLANK_VALUE, "gaps between the data");
     guarded_check(b.base, b.span);
 }
 
 // Side 0 sends `bytes` in layout s, side 1 receives them in layout r.
-static void exchange(const Layout *s, const Layout *r, size_t bytes, int nonblocking)
-{
+static void exchange(const Layout *s, const Layout *r, size_t bytes, int nonblocking) {
     size_t s_count = bytes / s->size, r_count = bytes / r->size;
     uint64_t key = pair_key(100, bytes, s - layouts, r - layouts);
     MPI_Status status;
@@ -277,7 +267,7 @@ static void exchange(const Layout *s, const Layout *r, size_t bytes, int nonbloc
         } else {
             MPI(MPI_Send(b.origin, (int) s_count, s->type, my_peer, TAG, MPI_COMM_WORLD));
         }
-        judge(s, b, bytes, key);   // the send buffer is as it was
+        judge(s, b, bytes, key); // the send buffer is as it was
         guarded_free(b.base, b.span);
     } else if (1 == my_side) {
         int count, elements;
@@ -297,8 +287,7 @@ static void exchange(const Layout *s, const Layout *r, size_t bytes, int nonbloc
     }
 }
 
-static size_t common(size_t a, size_t b)
-{
+static size_t common(size_t a, size_t b) {
     size_t x = a, y = b;
     while (y) {
         size_t t = x % y;
@@ -308,8 +297,7 @@ static size_t common(size_t a, size_t b)
     return a / x * b;
 }
 
-static void all_pairs(size_t target)
-{
+static void all_pairs(size_t target) {
     for (int i = 0; i < n_layouts; ++i) {
         for (int j = 0; j < n_layouts; ++j) {
             const Layout *s = &layouts[i], *r = &layouts[j];
@@ -333,8 +321,7 @@ static void all_pairs(size_t target)
 }
 
 // The message holds less than the receive asks for, and ends inside an element.
-static void partial(const Layout *t, size_t bytes)
-{
+static void partial(const Layout *t, size_t bytes) {
     size_t room = bytes / t->size + 3;
     uint64_t key = pair_key(101, bytes, t - layouts, 0);
     snprintf(note, sizeof(note), "receiving %zu bytes into more of '%s'", bytes, t->name);
@@ -354,16 +341,15 @@ static void partial(const Layout *t, size_t bytes)
         MPI(MPI_Get_elements_x(&status, t->type, &many));
         int want = bytes % t->size ? MPI_UNDEFINED : (int) (bytes / t->size);
         CHECK(count == want, "Get_count is %d, expected %d", count, want);
-        CHECK(elements == (int) bytes && many == (MPI_Count) bytes,
-              "Get_elements is %d, expected %zu", elements, bytes);
+        CHECK(elements == (int) bytes && many == (MPI_Count) bytes, "Get_elements is %d, expected %zu", elements,
+              bytes);
         judge(t, b, bytes, key);
         guarded_free(b.base, b.span);
     }
 }
 
 // Packed by MPI_Pack and sent as MPI_PACKED; received packed and unpacked, or straight into the type.
-static void packed(const Layout *t, size_t count)
-{
+static void packed(const Layout *t, size_t count) {
     size_t bytes = count * t->size;
     uint64_t key = pair_key(102, bytes, t - layouts, 0);
     int room = 0, at = 0;
@@ -390,8 +376,7 @@ static void packed(const Layout *t, size_t count)
 }
 
 // A struct of several basic types with padding, as a program would use it.
-static void mixed(int count)
-{
+static void mixed(int count) {
     typedef struct {
         char c;
         double d;
@@ -419,11 +404,11 @@ static void mixed(int count)
         MPI(MPI_Recv(m, count, type, my_peer, TAG, MPI_COMM_WORLD, &status));
         MPI(MPI_Get_count(&status, type, &n));
         MPI(MPI_Get_elements(&status, type, &elements));
-        CHECK(n == count && elements == 6 * count, "count %d elements %d, expected %d %d", n, elements,
-              count, 6 * count);
+        CHECK(n == count && elements == 6 * count, "count %d elements %d, expected %d %d", n, elements, count,
+              6 * count);
         for (int i = 0; i < count; ++i) {
-            CHECK(m[i].c == (char) i && m[i].d == i * 0.5 && m[i].s[0] == (short) i &&
-                      m[i].s[1] == (short) (i + 1) && m[i].s[2] == (short) (i * 3) && m[i].i == -i,
+            CHECK(m[i].c == (char) i && m[i].d == i * 0.5 && m[i].s[0] == (short) i && m[i].s[1] == (short) (i + 1) &&
+                      m[i].s[2] == (short) (i * 3) && m[i].i == -i,
                   "struct %d of %d is wrong", i, count);
             unsigned char pad = ((unsigned char *) &m[i])[1];
             CHECK(BLANK_VALUE == pad, "padding of struct %d was written", i);
@@ -433,11 +418,10 @@ static void mixed(int count)
     MPI(MPI_Type_free(&type));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     size_t max = argc > 1 ? strtoul(argv[1], NULL, 0) : (size_t) 8 << 20;
-    static const size_t targets[] = {1,     100,   1000,   4000,    4096,    5000,    33000,
+    static const size_t targets[] = {1,     100,   1000,   4000,    4096,    5000,   33000,
                                      66000, 70000, 262144, 1 << 20, 3 << 20, 8 << 20};
     test_note = note;
     make_layouts();

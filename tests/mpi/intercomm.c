@@ -7,8 +7,7 @@ enum { TAG = 5, MAX_SIZE = 1 << 20 };
 
 static char note[100];
 
-static void messages(MPI_Comm inter)
-{
+static void messages(MPI_Comm inter) {
     static const size_t sizes[] = {0, 1, 4000, 4097, 65537, 200000, MAX_SIZE};
     int me, remote;
     MPI(MPI_Comm_rank(inter, &me));
@@ -51,8 +50,7 @@ static void messages(MPI_Comm inter)
     guarded_free(in, MAX_SIZE);
 }
 
-static void collectives(MPI_Comm inter)
-{
+static void collectives(MPI_Comm inter) {
     enum { N = 30000 };
     int me, remote, color = my_rank % 2;
     int *mine = malloc(N * sizeof(int)), *theirs = malloc(N * sizeof(int));
@@ -92,8 +90,7 @@ static void collectives(MPI_Comm inter)
     free(theirs);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     MPI_Comm half, inter, dup, merged;
     int color = my_rank % 2, flag;

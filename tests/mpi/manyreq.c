@@ -5,8 +5,7 @@
 
 enum { SMALL = 24, LARGE = 100000 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int small = argc > 1 ? atoi(argv[1]) : 10000, large = argc > 2 ? atoi(argv[2]) : 256;
     int n = small + large, to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
@@ -24,14 +23,12 @@ int main(int argc, char **argv)
             fill(out + at, i < small ? SMALL : LARGE, key_of(200, my_rank, round, i));
             order[i] = i;
         }
-        for (int pass = 0; pass < 2; ++pass) {   // receives first in round 0, sends first in round 1
+        for (int pass = 0; pass < 2; ++pass) { // receives first in round 0, sends first in round 1
             for (int i = 0; i < n; ++i) {
-                size_t at = i < small ? (size_t) i * SMALL
-                                      : (size_t) small * SMALL + (size_t) (i - small) * LARGE;
+                size_t at = i < small ? (size_t) i * SMALL : (size_t) small * SMALL + (size_t) (i - small) * LARGE;
                 int len = i < small ? SMALL : LARGE, tag = i < small ? i % 1000 : 2000 + i % 7;
                 if (pass == round) {
-                    MPI(MPI_Irecv(in + at, len, MPI_BYTE, i % 5 ? from : MPI_ANY_SOURCE, tag,
-                                  MPI_COMM_WORLD, &r[i]));
+                    MPI(MPI_Irecv(in + at, len, MPI_BYTE, i % 5 ? from : MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &r[i]));
                 } else {
                     MPI(MPI_Isend(out + at, len, MPI_BYTE, to, tag, MPI_COMM_WORLD, &s[i]));
                 }

@@ -12,8 +12,7 @@ enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 static unsigned char *buf;
 static char note[100];
 
-static void recv_data(size_t n, uint64_t key)
-{
+static void recv_data(size_t n, uint64_t key) {
     MPI_Status status;
     memset(buf, BLANK_VALUE, n);
     MPI(MPI_Recv(buf, (int) n, MPI_BYTE, my_peer, DATA, MPI_COMM_WORLD, &status));
@@ -22,8 +21,7 @@ static void recv_data(size_t n, uint64_t key)
 }
 
 // Side 1 posts its receive only when told, and it is told after the send was seen to stay incomplete.
-static void issend_waits(size_t n, int persistent)
-{
+static void issend_waits(size_t n, int persistent) {
     uint64_t key = pair_key(40, n, persistent, 0);
     if (0 == my_side) {
         MPI_Request request;
@@ -51,8 +49,7 @@ static void issend_waits(size_t n, int persistent)
 }
 
 // The sender says so when its ssend has returned; nothing may be heard before the receive is posted.
-static void ssend_waits(size_t n)
-{
+static void ssend_waits(size_t n) {
     uint64_t key = pair_key(41, n, 0, 0);
     if (0 == my_side) {
         fill(buf, n, key);
@@ -60,7 +57,7 @@ static void ssend_waits(size_t n)
         MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, RETURNED, MPI_COMM_WORLD));
     } else if (1 == my_side) {
         int flag = 0;
-        MPI(MPI_Probe(my_peer, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE));   // a probe is not a match
+        MPI(MPI_Probe(my_peer, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); // a probe is not a match
         for (double end = now() + 0.02; now() < end;) {
             MPI(MPI_Iprobe(my_peer, RETURNED, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
             CHECK(!flag, "ssend of %zu bytes returned before its receive was posted", n);
@@ -71,8 +68,7 @@ static void ssend_waits(size_t n)
 }
 
 // Ready sends: the receive is posted, then the sender is told.
-static void ready(size_t n, int nonblocking)
-{
+static void ready(size_t n, int nonblocking) {
     uint64_t key = pair_key(42, n, nonblocking, 0);
     if (0 == my_side) {
         fill(buf, n, key);
@@ -97,8 +93,7 @@ static void ready(size_t n, int nonblocking)
 }
 
 // Buffered sends return without any receive posted, and the user's buffer is free at once.
-static void buffered(size_t n, int nonblocking)
-{
+static void buffered(size_t n, int nonblocking) {
     enum { COUNT = 4 };
     if (0 == my_side) {
         size_t room = COUNT * (n + MPI_BSEND_OVERHEAD + 64);
@@ -117,7 +112,7 @@ static void buffered(size_t n, int nonblocking)
             memset(buf, 0, n);
         }
         MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, GO, MPI_COMM_WORLD));
-        MPI(MPI_Buffer_detach(&back, &back_size));   // waits until all are sent
+        MPI(MPI_Buffer_detach(&back, &back_size)); // waits until all are sent
         CHECK(back == attached && back_size == (int) room, "detach gave another buffer back");
         free(attached);
     } else if (1 == my_side) {
@@ -128,8 +123,7 @@ static void buffered(size_t n, int nonblocking)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     buf = guarded_alloc(MAX_SIZE);
     test_note = note;

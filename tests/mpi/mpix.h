@@ -20,15 +20,13 @@ static struct {
     int (*iflush)(int, MPI_Win, MPI_Request *);
 } mpix;
 
-static inline void *mpix_symbol(void *library, const char *name)
-{
+static inline void *mpix_symbol(void *library, const char *name) {
     void *p = dlsym(library, name);
     CHECK(NULL != p, "libmpix_smartint has no %s", name);
     return p;
 }
 
-static inline void load_mpix(void)
-{
+static inline void load_mpix(void) {
     char path[4096];
     Dl_info info;
     void *engine = dlsym(RTLD_DEFAULT, "smartint_nonblocking");

@@ -11,15 +11,52 @@
 #include <pthread.h>
 
 enum kind {
-    BARRIER, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV,
-    ALLTOALLW, GRAPH_ALLGATHER, GRAPH_ALLGATHERV, GRAPH_ALLTOALL, GRAPH_ALLTOALLV, GRAPH_ALLTOALLW,
-    REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, KINDS
+    BARRIER,
+    BCAST,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    GRAPH_ALLGATHER,
+    GRAPH_ALLGATHERV,
+    GRAPH_ALLTOALL,
+    GRAPH_ALLTOALLV,
+    GRAPH_ALLTOALLW,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    SCAN,
+    EXSCAN,
+    KINDS
 };
-static const char *const names[KINDS] = {
-    "Ibarrier", "Ibcast", "Igather", "Igatherv", "Iscatter", "Iscatterv", "Iallgather", "Iallgatherv",
-    "Ialltoall", "Ialltoallv", "Ialltoallw", "Ineighbor_allgather", "Ineighbor_allgatherv",
-    "Ineighbor_alltoall", "Ineighbor_alltoallv", "Ineighbor_alltoallw", "Ireduce", "Iallreduce",
-    "Ireduce_scatter", "Ireduce_scatter_block", "Iscan", "Iexscan"};
+static const char *const names[KINDS] = {"Ibarrier",
+                                         "Ibcast",
+                                         "Igather",
+                                         "Igatherv",
+                                         "Iscatter",
+                                         "Iscatterv",
+                                         "Iallgather",
+                                         "Iallgatherv",
+                                         "Ialltoall",
+                                         "Ialltoallv",
+                                         "Ialltoallw",
+                                         "Ineighbor_allgather",
+                                         "Ineighbor_allgatherv",
+                                         "Ineighbor_alltoall",
+                                         "Ineighbor_alltoallv",
+                                         "Ineighbor_alltoallw",
+                                         "Ireduce",
+                                         "Iallreduce",
+                                         "Ireduce_scatter",
+                                         "Ireduce_scatter_block",
+                                         "Iscan",
+                                         "Iexscan"};
 
 enum operation { SUM, LARGEST, COMPOSE, OPERATIONS };
 
@@ -27,7 +64,7 @@ enum operation { SUM, LARGEST, COMPOSE, OPERATIONS };
 typedef struct {
     int thread;
     MPI_Comm comm, graph;
-    int n_from, n_to, from[2], to[2];   // neighbours in the graph
+    int n_from, n_to, from[2], to[2]; // neighbours in the graph
     int calls;
 } Team;
 
@@ -38,13 +75,13 @@ typedef struct {
     enum operation operation;
     int n, root, call, in_place;
     int *out, *in;
-    int *counts_out, *counts_in, *at_out, *at_in;   // at_*: in bytes for ALLTOALLW
+    int *counts_out, *counts_in, *at_out, *at_in; // at_*: in bytes for ALLTOALLW
     MPI_Aint *far_out, *far_in;
     MPI_Datatype *types_out, *types_in, strided, item;
     MPI_Request request;
 } Op;
 
-static int largest_n = 150000;   // more than 512 KiB, from where receives inside a node are armed
+static int largest_n = 150000; // more than 512 KiB, from where receives inside a node are armed
 static MPI_Op operations[OPERATIONS];
 static MPI_Datatype pair_type;
 static __thread int of_the_application;
@@ -52,22 +89,17 @@ static volatile long user_calls;
 
 // ---- data ----------------------------------------------------------------------------------
 
-static int element(const Op *op, int r, int i)
-{
+static int element(const Op *op, int r, int i) {
     return (int) (mix64(key_of(240, (uint64_t) r, (uint64_t) op->call, op->team->thread) + (uint64_t) i) & 0xffff);
 }
 
 // Elements from rank s to rank d, in the kinds that may have blocks of different lengths.
-static int part(const Op *op, int s, int d)
-{
-    return op->n - (int) ((long) op->n * ((s + 2 * d) % 3) / 8);
-}
+static int part(const Op *op, int s, int d) { return op->n - (int) ((long) op->n * ((s + 2 * d) % 3) / 8); }
 
 static int width(const Op *op) { return COMPOSE == op->operation ? 2 : 1; }
 
 // f then g, of x -> a x + b (mod 2^32): associative, not commutative.
-static void apply(enum operation operation, unsigned *g, const unsigned *f)
-{
+static void apply(enum operation operation, unsigned *g, const unsigned *f) {
     if (SUM == operation) {
         g[0] += f[0];
     } else if (LARGEST == operation) {
@@ -79,8 +111,7 @@ static void apply(enum operation operation, unsigned *g, const unsigned *f)
     }
 }
 
-static void user_operation(enum operation operation, unsigned *in, unsigned *inout, int n, int step)
-{
+static void user_operation(enum operation operation, unsigned *in, unsigned *inout, int n, int step) {
     CHECK(of_the_application, "a user's operation runs on a thread that is not the application's");
     __atomic_add_fetch(&user_calls, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < n; ++i) {
@@ -88,21 +119,18 @@ static void user_operation(enum operation operation, unsigned *in, unsigned *ino
     }
 }
 
-static void largest(void *in, void *inout, int *n, MPI_Datatype *type)
-{
+static void largest(void *in, void *inout, int *n, MPI_Datatype *type) {
     (void) type;
     user_operation(LARGEST, in, inout, *n, 1);
 }
 
-static void compose(void *in, void *inout, int *n, MPI_Datatype *type)
-{
+static void compose(void *in, void *inout, int *n, MPI_Datatype *type) {
     (void) type;
     user_operation(COMPOSE, in, inout, *n, 2);
 }
 
 // Item i of the reduction over the ranks [from, to).
-static void reduced(const Op *op, int from, int to, int i, unsigned *result)
-{
+static void reduced(const Op *op, int from, int to, int i, unsigned *result) {
     const int w = width(op);
     for (int r = from; r < to; ++r) {
         unsigned mine[2] = {(unsigned) element(op, r, w * i), (unsigned) element(op, r, w * i + 1)};
@@ -115,8 +143,7 @@ static void reduced(const Op *op, int from, int to, int i, unsigned *result)
 
 // Neighbours: from the one before and the one two after, to the one after and the one two before,
 // each once. Fills `list` for rank r, returns how many.
-static int neighbours(int r, int near, int far, int *list)
-{
+static int neighbours(int r, int near, int far, int *list) {
     list[0] = (r + near + n_ranks) % n_ranks;
     list[1] = (r + far + 2 * n_ranks) % n_ranks;
     return list[0] == list[1] ? 1 : 2;
@@ -127,8 +154,7 @@ static int neighbours(int r, int near, int far, int *list)
 static int has_graph(const Op *op) { return op->kind >= GRAPH_ALLGATHER && op->kind <= GRAPH_ALLTOALLW; }
 static int is_reduction(enum kind kind) { return kind >= REDUCE; }
 
-static void *zeros(size_t size)
-{
+static void *zeros(size_t size) {
     void *p = calloc((size_t) n_ranks + 2, size);
     CHECK(NULL != p, "no memory");
     return p;
@@ -136,8 +162,7 @@ static void *zeros(size_t size)
 
 static size_t n_buffer(const Op *op) { return (size_t) op->n * (size_t) (n_ranks > 2 ? n_ranks : 2) * 2; }
 
-static void describe_blocks(Op *op)
-{
+static void describe_blocks(Op *op) {
     Team *t = op->team;
     int w = ALLTOALLW == op->kind ? (int) sizeof(int) : 1;
 
@@ -157,7 +182,7 @@ static void describe_blocks(Op *op)
         op->types_in[i] = op->strided;
     }
     if (has_graph(op)) {
-        const int same = GRAPH_ALLGATHERV == op->kind;   // of one length for all who get it
+        const int same = GRAPH_ALLGATHERV == op->kind; // of one length for all who get it
         for (int i = 0; i < t->n_to; ++i) {
             op->counts_out[i] = part(op, my_rank, same ? my_rank : t->to[i]);
         }
@@ -176,8 +201,7 @@ static void describe_blocks(Op *op)
     }
 }
 
-static void begin_op(Op *op, Team *t, enum kind kind, enum operation operation, int n)
-{
+static void begin_op(Op *op, Team *t, enum kind kind, enum operation operation, int n) {
     memset(op, 0, sizeof(*op));
     op->team = t, op->kind = kind, op->operation = operation, op->n = n;
     op->call = t->calls++;
@@ -197,64 +221,95 @@ static void begin_op(Op *op, Team *t, enum kind kind, enum operation operation, 
     const void *out = op->in_place ? MPI_IN_PLACE : op->out;
     const int root = op->root, items = n / width(op);
     int *in = op->in;
-    int mine = part(op, my_rank, my_rank);   // v-kinds where all get the same, or only the root
+    int mine = part(op, my_rank, my_rank); // v-kinds where all get the same, or only the root
     MPI_Op f = operations[operation];
     MPI_Comm c = t->comm, g = t->graph;
     MPI_Request *r = &op->request;
     switch (kind) {
-    case BARRIER: MPI(MPI_Ibarrier(c, r)); break;
-    case BCAST: MPI(MPI_Ibcast(my_rank == root ? op->out : in, n, MPI_INT, root, c, r)); break;
-    case GATHER: MPI(MPI_Igather(out, n, MPI_INT, in, n, MPI_INT, root, c, r)); break;
-    case GATHERV: MPI(MPI_Igatherv(out, mine, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, root, c, r)); break;
-    case SCATTER: MPI(MPI_Iscatter(out, n, MPI_INT, in, n, MPI_INT, root, c, r)); break;
+    case BARRIER:
+        MPI(MPI_Ibarrier(c, r));
+        break;
+    case BCAST:
+        MPI(MPI_Ibcast(my_rank == root ? op->out : in, n, MPI_INT, root, c, r));
+        break;
+    case GATHER:
+        MPI(MPI_Igather(out, n, MPI_INT, in, n, MPI_INT, root, c, r));
+        break;
+    case GATHERV:
+        MPI(MPI_Igatherv(out, mine, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, root, c, r));
+        break;
+    case SCATTER:
+        MPI(MPI_Iscatter(out, n, MPI_INT, in, n, MPI_INT, root, c, r));
+        break;
     case SCATTERV:
         MPI(MPI_Iscatterv(out, op->counts_out, op->at_out, MPI_INT, in, part(op, root, my_rank), MPI_INT, root, c, r));
         break;
-    case ALLGATHER: MPI(MPI_Iallgather(out, n, MPI_INT, in, n, MPI_INT, c, r)); break;
-    case ALLGATHERV: MPI(MPI_Iallgatherv(out, mine, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, c, r)); break;
-    case ALLTOALL: MPI(MPI_Ialltoall(out, n, MPI_INT, in, n, MPI_INT, c, r)); break;
+    case ALLGATHER:
+        MPI(MPI_Iallgather(out, n, MPI_INT, in, n, MPI_INT, c, r));
+        break;
+    case ALLGATHERV:
+        MPI(MPI_Iallgatherv(out, mine, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, c, r));
+        break;
+    case ALLTOALL:
+        MPI(MPI_Ialltoall(out, n, MPI_INT, in, n, MPI_INT, c, r));
+        break;
     case ALLTOALLV:
         MPI(MPI_Ialltoallv(out, op->counts_out, op->at_out, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, c, r));
         break;
     case ALLTOALLW:
-        MPI(MPI_Ialltoallw(out, op->counts_out, op->at_out, op->types_out, in, op->counts_in, op->at_in,
-                           op->types_in, c, r));
+        MPI(MPI_Ialltoallw(out, op->counts_out, op->at_out, op->types_out, in, op->counts_in, op->at_in, op->types_in,
+                           c, r));
         break;
-    case GRAPH_ALLGATHER: MPI(MPI_Ineighbor_allgather(out, n, MPI_INT, in, n, MPI_INT, g, r)); break;
+    case GRAPH_ALLGATHER:
+        MPI(MPI_Ineighbor_allgather(out, n, MPI_INT, in, n, MPI_INT, g, r));
+        break;
     case GRAPH_ALLGATHERV:
         MPI(MPI_Ineighbor_allgatherv(out, mine, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, g, r));
         break;
-    case GRAPH_ALLTOALL: MPI(MPI_Ineighbor_alltoall(out, n, MPI_INT, in, n, MPI_INT, g, r)); break;
+    case GRAPH_ALLTOALL:
+        MPI(MPI_Ineighbor_alltoall(out, n, MPI_INT, in, n, MPI_INT, g, r));
+        break;
     case GRAPH_ALLTOALLV:
-        MPI(MPI_Ineighbor_alltoallv(out, op->counts_out, op->at_out, MPI_INT, in, op->counts_in, op->at_in, MPI_INT,
-                                    g, r));
+        MPI(MPI_Ineighbor_alltoallv(out, op->counts_out, op->at_out, MPI_INT, in, op->counts_in, op->at_in, MPI_INT, g,
+                                    r));
         break;
     case GRAPH_ALLTOALLW:
         MPI(MPI_Ineighbor_alltoallw(out, op->counts_out, op->far_out, op->types_out, in, op->counts_in, op->far_in,
                                     op->types_in, g, r));
         break;
-    case REDUCE: MPI(MPI_Ireduce(out, in, items, op->item, f, root, c, r)); break;
-    case ALLREDUCE: MPI(MPI_Iallreduce(out, in, items, op->item, f, c, r)); break;
-    case REDUCE_SCATTER: MPI(MPI_Ireduce_scatter(out, in, op->counts_in, op->item, f, c, r)); break;
-    case REDUCE_SCATTER_BLOCK: MPI(MPI_Ireduce_scatter_block(out, in, items, op->item, f, c, r)); break;
-    case SCAN: MPI(MPI_Iscan(out, in, items, op->item, f, c, r)); break;
-    case EXSCAN: MPI(MPI_Iexscan(out, in, items, op->item, f, c, r)); break;
-    case KINDS: break;
+    case REDUCE:
+        MPI(MPI_Ireduce(out, in, items, op->item, f, root, c, r));
+        break;
+    case ALLREDUCE:
+        MPI(MPI_Iallreduce(out, in, items, op->item, f, c, r));
+        break;
+    case REDUCE_SCATTER:
+        MPI(MPI_Ireduce_scatter(out, in, op->counts_in, op->item, f, c, r));
+        break;
+    case REDUCE_SCATTER_BLOCK:
+        MPI(MPI_Ireduce_scatter_block(out, in, items, op->item, f, c, r));
+        break;
+    case SCAN:
+        MPI(MPI_Iscan(out, in, items, op->item, f, c, r));
+        break;
+    case EXSCAN:
+        MPI(MPI_Iexscan(out, in, items, op->item, f, c, r));
+        break;
+    case KINDS:
+        break;
     }
 }
 
 // ---- end -----------------------------------------------------------------------------------
 
-static void check_op_failed(const Op *op, size_t i, int value, int want)
-{
+static void check_op_failed(const Op *op, size_t i, int value, int want) {
     FAIL("%s (call %d of thread %d, %d elements, operation %d, root %d%s): element %zu is %d, expected %d",
-         names[op->kind], op->call, op->team->thread, op->n, op->operation, op->root,
-         op->in_place ? ", in place" : "", i, value, want);
+         names[op->kind], op->call, op->team->thread, op->n, op->operation, op->root, op->in_place ? ", in place" : "",
+         i, value, want);
 }
 
 // Block `slot` of what I have: count elements, from index `first` of rank s's buffer.
-static void check_block(const Op *op, int slot, int count, int s, int first, int step)
-{
+static void check_block(const Op *op, int slot, int count, int s, int first, int step) {
     const int *in = op->in + (size_t) slot * (size_t) op->n * (size_t) step;
     int blank;
     memset(&blank, BLANK_VALUE, sizeof(blank));
@@ -266,8 +321,7 @@ static void check_block(const Op *op, int slot, int count, int s, int first, int
     }
 }
 
-static void check_reduction(const Op *op, int items, int first, int from, int to)
-{
+static void check_reduction(const Op *op, int items, int first, int from, int to) {
     const int w = width(op);
     unsigned want[2];
     for (int i = 0; i < items; ++i) {
@@ -280,8 +334,7 @@ static void check_reduction(const Op *op, int items, int first, int from, int to
     }
 }
 
-static void check_graph(const Op *op)
-{
+static void check_graph(const Op *op) {
     const Team *t = op->team;
     for (int j = 0; j < t->n_from; ++j) {
         int s = t->from[j], to[2], slot = 0;
@@ -296,8 +349,7 @@ static void check_graph(const Op *op)
     }
 }
 
-static void check_op(const Op *op)
-{
+static void check_op(const Op *op) {
     const int n = op->n, me = my_rank, items = n / width(op), is_root = me == op->root;
     int first = 0;
     switch (op->kind) {
@@ -306,9 +358,19 @@ static void check_op(const Op *op)
             check_block(op, 0, n, op->root, 0, 1);
         }
         break;
-    case SCATTER: check_block(op, 0, n, op->root, n * me, 1); break;
-    case SCATTERV: check_block(op, 0, part(op, op->root, me), op->root, n * me, 1); break;
-    case GATHER: case GATHERV: case ALLGATHER: case ALLGATHERV: case ALLTOALL: case ALLTOALLV: case ALLTOALLW:
+    case SCATTER:
+        check_block(op, 0, n, op->root, n * me, 1);
+        break;
+    case SCATTERV:
+        check_block(op, 0, part(op, op->root, me), op->root, n * me, 1);
+        break;
+    case GATHER:
+    case GATHERV:
+    case ALLGATHER:
+    case ALLGATHERV:
+    case ALLTOALL:
+    case ALLTOALLV:
+    case ALLTOALLW:
         for (int s = 0; s < n_ranks; ++s) {
             int all = GATHER == op->kind || ALLGATHER == op->kind || ALLTOALL == op->kind;
             if (op->kind > GATHERV || is_root) {
@@ -317,17 +379,27 @@ static void check_op(const Op *op)
             }
         }
         break;
-    case REDUCE: check_reduction(op, is_root ? items : 0, 0, 0, n_ranks); break;
-    case ALLREDUCE: check_reduction(op, items, 0, 0, n_ranks); break;
+    case REDUCE:
+        check_reduction(op, is_root ? items : 0, 0, 0, n_ranks);
+        break;
+    case ALLREDUCE:
+        check_reduction(op, items, 0, 0, n_ranks);
+        break;
     case REDUCE_SCATTER:
         for (int r = 0; r < me; ++r) {
             first += op->counts_in[r];
         }
         check_reduction(op, op->counts_in[me], first, 0, n_ranks);
         break;
-    case REDUCE_SCATTER_BLOCK: check_reduction(op, items, items * me, 0, n_ranks); break;
-    case SCAN: check_reduction(op, items, 0, 0, me + 1); break;
-    case EXSCAN: check_reduction(op, me > 0 ? items : 0, 0, 0, me); break;
+    case REDUCE_SCATTER_BLOCK:
+        check_reduction(op, items, items * me, 0, n_ranks);
+        break;
+    case SCAN:
+        check_reduction(op, items, 0, 0, me + 1);
+        break;
+    case EXSCAN:
+        check_reduction(op, me > 0 ? items : 0, 0, 0, me);
+        break;
     default:
         if (has_graph(op)) {
             check_graph(op);
@@ -335,8 +407,7 @@ static void check_op(const Op *op)
     }
 }
 
-static void end_op(Op *op)
-{
+static void end_op(Op *op) {
     check_op(op);
     guarded_free(op->out, n_buffer(op) * sizeof(int));
     guarded_free(op->in, n_buffer(op) * sizeof(int));
@@ -348,8 +419,7 @@ static void end_op(Op *op)
 // ---- tests ---------------------------------------------------------------------------------
 
 // Up to 2 ms without MPI, of another length on every rank. Nothing depends on how long it is.
-static void compute(const Team *t, int call)
-{
+static void compute(const Team *t, int call) {
     double end = now() + 2e-6 * (double) (key_of(241, (uint64_t) my_rank, (uint64_t) call, t->thread) % 1000);
     volatile double x = 1.0;
     while (now() < end) {
@@ -359,8 +429,7 @@ static void compute(const Team *t, int call)
     }
 }
 
-static void one_by_one(Team *t, int n)
-{
+static void one_by_one(Team *t, int n) {
     for (int kind = 0; kind < KINDS; ++kind) {
         for (int f = 0; f < (is_reduction(kind) ? OPERATIONS : 1); ++f) {
             Op op;
@@ -372,15 +441,26 @@ static void one_by_one(Team *t, int n)
     }
 }
 
-static void wait_all(MPI_Request *requests, int n, int how)
-{
+static void wait_all(MPI_Request *requests, int n, int how) {
     int left = n, done = 0, index, some[KINDS];
     while (left > 0) {
         switch (how) {
-        case 0: MPI(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE)); left = 0; break;
-        case 1: MPI(MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE)); --left; break;
-        case 2: MPI(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE)); left = done ? 0 : n; break;
-        default: MPI(MPI_Waitsome(n, requests, &done, some, MPI_STATUSES_IGNORE)); left -= done; break;
+        case 0:
+            MPI(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
+            left = 0;
+            break;
+        case 1:
+            MPI(MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE));
+            --left;
+            break;
+        case 2:
+            MPI(MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE));
+            left = done ? 0 : n;
+            break;
+        default:
+            MPI(MPI_Waitsome(n, requests, &done, some, MPI_STATUSES_IGNORE));
+            left -= done;
+            break;
         }
     }
     for (int i = 0; i < n; ++i) {
@@ -388,8 +468,7 @@ static void wait_all(MPI_Request *requests, int n, int how)
     }
 }
 
-static void all_at_once(Team *t, int n, int how)
-{
+static void all_at_once(Team *t, int n, int how) {
     Op ops[KINDS];
     MPI_Request requests[KINDS];
     for (int kind = 0; kind < KINDS; ++kind) {
@@ -403,8 +482,7 @@ static void all_at_once(Team *t, int n, int how)
     }
 }
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     Team *t = argument;
     of_the_application = 1;
     const int sizes[] = {10, 3000, 30000, largest_n};
@@ -418,8 +496,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int multiple = argc > 1 && 0 == strcmp(argv[argc - 1], "multiple"), provided;
     if (argc > 1 + multiple) {
         largest_n = atoi(argv[1]);
@@ -432,7 +509,7 @@ int main(int argc, char **argv)
     MPI(MPI_Op_create(compose, 0, &operations[COMPOSE]));
     MPI(MPI_Type_contiguous(2, MPI_INT, &pair_type));
     MPI(MPI_Type_commit(&pair_type));
-    const int weights[2] = {1, 1};   // the compiler takes MPI_UNWEIGHTED for an array of none
+    const int weights[2] = {1, 1}; // the compiler takes MPI_UNWEIGHTED for an array of none
     Team teams[2];
     for (int i = 0; i < 1 + multiple; ++i) {
         Team *t = &teams[i];
@@ -441,8 +518,8 @@ int main(int argc, char **argv)
         t->n_from = neighbours(my_rank, -1, 2, t->from);
         t->n_to = neighbours(my_rank, 1, -2, t->to);
         MPI(MPI_Comm_dup(MPI_COMM_WORLD, &t->comm));
-        MPI(MPI_Dist_graph_create_adjacent(t->comm, t->n_from, t->from, weights, t->n_to, t->to, weights,
-                                           MPI_INFO_NULL, 0, &t->graph));
+        MPI(MPI_Dist_graph_create_adjacent(t->comm, t->n_from, t->from, weights, t->n_to, t->to, weights, MPI_INFO_NULL,
+                                           0, &t->graph));
     }
     pthread_t second;
     CHECK(!multiple || 0 == pthread_create(&second, NULL, work, &teams[1]), "no thread");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// Description: rank 0 has done what it has to for its messages to rank 1, and one of the two waits outside MPI, for what
-// the other writes into a file that both have mapped. Nothing may need a call of its meanwhile.
+// Description: rank 0 has done what it has to for its messages to rank 1, and one of the two waits outside MPI, for
+// what the other writes into a file that both have mapped. Nothing may need a call of its meanwhile.
 //
 //   outside first SIZE     the first message of the job: rank 1 has posted its receive and computes
 //   outside tail SIZE N    K messages that go whole, K up to N: rank 0 computes until all were received. More of them
@@ -20,11 +20,10 @@ static struct {
     volatile int sent;   // rank 0: its send is complete
     volatile int got;    // rank 1: so many messages, together
     volatile int open;   // ranks that have mapped it
-} *words;
+} * words;
 
 // Without a message: the job's name is known to all its ranks.
-static void share_words(const char *program)
-{
+static void share_words(const char *program) {
     char path[4096];
     const char *job = getenv("PMIX_NAMESPACE");
     snprintf(path, sizeof(path), "%s.%s", program, NULL == job ? "" : job);
@@ -41,15 +40,13 @@ static void share_words(const char *program)
 }
 
 // No call into MPI.
-static void compute_until(const volatile int *word, int value, const char *what)
-{
+static void compute_until(const volatile int *word, int value, const char *what) {
     for (const double end = now() + PATIENCE; *word < value;) {
         CHECK(now() < end, "%s: %d, expected %d, and nobody calls MPI", what, *word, value);
     }
 }
 
-static void first(char *buffer, int bytes)
-{
+static void first(char *buffer, int bytes) {
     if (0 == my_rank) {
         compute_until(&words->posted, 1, "posted");
         fill(buffer, (size_t) bytes, 1);
@@ -65,8 +62,7 @@ static void first(char *buffer, int bytes)
     }
 }
 
-static void tail(char *buffer, int bytes, int most)
-{
+static void tail(char *buffer, int bytes, int most) {
     int total = 0;
     for (int k = 1; k <= most; ++k) {
         MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -88,8 +84,7 @@ static void tail(char *buffer, int bytes, int most)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const int bytes = argc > 2 ? atoi(argv[2]) : 1048576;
     char *buffer = malloc((size_t) bytes);

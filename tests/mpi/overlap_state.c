@@ -22,13 +22,12 @@
 enum { PATIENCE_MS = 10000 };
 
 static struct {
-    volatile int over;      // repeats of which rank 0's computation has ended
-    volatile int there;     // repeats of which rank 1 has the message
-} *words;
+    volatile int over;  // repeats of which rank 0's computation has ended
+    volatile int there; // repeats of which rank 1 has the message
+} * words;
 
 // Busy for a time on the clock, with no call into MPI and no system call but the clock's vdso.
-static void compute(int ms)
-{
+static void compute(int ms) {
     volatile double x = 1.0;
     for (double end = now() + ms * 1e-3; now() < end;) {
         for (int i = 0; i < 2000; ++i) {
@@ -38,8 +37,7 @@ static void compute(int ms)
 }
 
 // Map the words. Nothing is left of the file afterwards, whatever happens.
-static void share_words(const char *program)
-{
+static void share_words(const char *program) {
     char path[4096];
     int fd = -1;
     snprintf(path, sizeof(path), "%s.%ld", program, (long) getpid());
@@ -61,16 +59,14 @@ static void share_words(const char *program)
     close(fd);
 }
 
-static void show_counters(void)
-{
+static void show_counters(void) {
     for (int i = 0; i < counters.count; ++i) {
         printf("# rank %d %s %llu\n", my_rank, strstr(counters.name[i], "smartint_"), read_counter(i));
     }
     end_counters();
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     begin_counters();
     size_t n = argc > 1 ? strtoul(argv[1], NULL, 0) : (size_t) 4 << 20;
@@ -80,7 +76,8 @@ int main(int argc, char **argv)
     int require = argc > 5 && 0 == strcmp(argv[5], "require");
     int r_computes = 0 != strcmp(mode, "send"), s_computes = 0 != strcmp(mode, "recv");
     int s_outlasts = require || 0 == strcmp(mode, "left"), r_outlasts = require || 0 == strcmp(mode, "later");
-    CHECK(n > 0 && (r_computes || s_computes), "usage: overlap_state SIZE MS recv|send|both|left|later [REPEAT [require]]");
+    CHECK(n > 0 && (r_computes || s_computes),
+          "usage: overlap_state SIZE MS recv|send|both|left|later [REPEAT [require]]");
     unsigned char *buf = guarded_alloc(n);
     MPI_Request request;
     MPI_Status status;

@@ -12,8 +12,7 @@ enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static int no_bsend;
 
-static void make_send(int mode, void *buf, size_t n, int to, int tag, MPI_Request *request)
-{
+static void make_send(int mode, void *buf, size_t n, int to, int tag, MPI_Request *request) {
     switch (mode) {
     case 0:
         MPI(MPI_Send_init(buf, (int) n, MPI_BYTE, to, tag, MPI_COMM_WORLD, request));
@@ -36,19 +35,18 @@ static void make_send(int mode, void *buf, size_t n, int to, int tag, MPI_Reques
 
 static const char *const mode_name[MODES] = {"send_init", "ssend_init", "bsend_init", "rsend_init"};
 
-static void ring(size_t n, int restarts)
-{
+static void ring(size_t n, int restarts) {
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     unsigned char *out[MODES], *in[MODES];
-    MPI_Request request[2 * MODES];   // receives first
+    MPI_Request request[2 * MODES]; // receives first
     MPI_Status status[2 * MODES];
     char what[64];
 
     for (int m = 0; m < MODES; ++m) {
         out[m] = guarded_alloc(n);
         in[m] = guarded_alloc(n);
-        MPI(MPI_Recv_init(in[m], (int) n, MPI_BYTE, m == 1 ? MPI_ANY_SOURCE : from, TAG + m,
-                          MPI_COMM_WORLD, &request[m]));
+        MPI(MPI_Recv_init(in[m], (int) n, MPI_BYTE, m == 1 ? MPI_ANY_SOURCE : from, TAG + m, MPI_COMM_WORLD,
+                          &request[m]));
         make_send(m, out[m], n, to, TAG + m, &request[MODES + m]);
     }
     for (int k = 0; k < restarts; ++k) {
@@ -64,8 +62,7 @@ static void ring(size_t n, int restarts)
             }
         }
         // The ready send needs the neighbour's receive: tell it ours is posted.
-        MPI(MPI_Sendrecv(NULL, 0, MPI_BYTE, from, GO, NULL, 0, MPI_BYTE, to, GO, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE));
+        MPI(MPI_Sendrecv(NULL, 0, MPI_BYTE, from, GO, NULL, 0, MPI_BYTE, to, GO, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         if (k % 3) {
             MPI(MPI_Startall(MODES, request + MODES));
         } else {
@@ -83,7 +80,7 @@ static void ring(size_t n, int restarts)
     }
     for (int i = 0; i < 2 * MODES; ++i) {
         int flag = 0;
-        MPI(MPI_Test(&request[i], &flag, &status[0]));   // inactive: true, empty status
+        MPI(MPI_Test(&request[i], &flag, &status[0])); // inactive: true, empty status
         CHECK(flag, "test of an inactive request gave false");
         CHECK_STATUS(&status[0], MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
         MPI(MPI_Wait(&request[i], &status[0]));
@@ -96,8 +93,7 @@ static void ring(size_t n, int restarts)
     }
 }
 
-static void proc_null(void)
-{
+static void proc_null(void) {
     unsigned char buf[100], copy[100];
     MPI_Request request[MODES + 1];
     MPI_Status status[MODES + 1];
@@ -119,8 +115,7 @@ static void proc_null(void)
 }
 
 // Requests made, never started, freed; and many made at once.
-static void never_started(void)
-{
+static void never_started(void) {
     enum { N = 500 };
     static MPI_Request request[2 * N];
     static unsigned char buf[16];
@@ -133,8 +128,7 @@ static void never_started(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int restarts = argc > 1 ? atoi(argv[1]) : 60, size;
     no_bsend = argc > 2 && 0 == strcmp(argv[2], "nobsend");

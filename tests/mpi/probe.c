@@ -14,9 +14,7 @@ static unsigned char *buf, *other;
 static char note[100];
 
 // kind: 0 Probe, 1 Iprobe, 2 Mprobe + Mrecv, 3 Improbe + Imrecv, 4 Mprobe + Imrecv, 5 Improbe + Mrecv
-static void probe_one(int kind, int source, int tag, int want_source, int want_tag, size_t n,
-                      uint64_t key)
-{
+static void probe_one(int kind, int source, int tag, int want_source, int want_tag, size_t n, uint64_t key) {
     MPI_Status status;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Request request;
@@ -50,8 +48,7 @@ static void probe_one(int kind, int source, int tag, int want_source, int want_t
     switch (kind) {
     case 0:
     case 1:
-        MPI(MPI_Recv(buf, (int) n, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD,
-                     &status));
+        MPI(MPI_Recv(buf, (int) n, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &status));
         break;
     case 2:
     case 5:
@@ -67,17 +64,15 @@ static void probe_one(int kind, int source, int tag, int want_source, int want_t
     VERIFY(buf, n, key, "probed message");
 }
 
-static void all_kinds(void)
-{
+static void all_kinds(void) {
     for (int kind = 0; kind < 6; ++kind) {
         for (int i = 0; i < N_SIZES; ++i) {
             for (int wild = 0; wild < 4; ++wild) {
                 uint64_t key = pair_key(60, kind, i, wild);
-                snprintf(note, sizeof(note), "probe kind %d of %zu bytes, wildcards %d", kind, sizes[i],
-                         wild);
+                snprintf(note, sizeof(note), "probe kind %d of %zu bytes, wildcards %d", kind, sizes[i], wild);
                 if (0 == my_side) {
-                    probe_one(kind, wild & 1 ? MPI_ANY_SOURCE : my_peer, wild & 2 ? MPI_ANY_TAG : 5,
-                              my_peer, 5, sizes[i], key);
+                    probe_one(kind, wild & 1 ? MPI_ANY_SOURCE : my_peer, wild & 2 ? MPI_ANY_TAG : 5, my_peer, 5,
+                              sizes[i], key);
                 } else if (1 == my_side) {
                     fill(buf, sizes[i], key);
                     MPI(MPI_Send(buf, (int) sizes[i], MPI_BYTE, my_peer, 5, MPI_COMM_WORLD));
@@ -88,8 +83,7 @@ static void all_kinds(void)
 }
 
 // A message taken by Mprobe can't be received by another receive; the later one is received first.
-static void taken_away(size_t n)
-{
+static void taken_away(size_t n) {
     snprintf(note, sizeof(note), "taking a message of %zu bytes away", n);
     if (0 == my_side) {
         MPI_Message message;
@@ -116,8 +110,7 @@ static void taken_away(size_t n)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void no_proc(void)
-{
+static void no_proc(void) {
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
     MPI_Request request;
@@ -141,8 +134,7 @@ static void no_proc(void)
 }
 
 // Every other rank sends; rank 0 probes for anything and takes what it found, in sequence per rank.
-static void from_everyone(void)
-{
+static void from_everyone(void) {
     enum { EACH = 40 };
     snprintf(note, sizeof(note), "probing for anything of anyone");
     if (0 == my_rank) {
@@ -154,8 +146,7 @@ static void from_everyone(void)
             MPI(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status));
             MPI(MPI_Get_count(&status, MPI_BYTE, &n));
             int r = status.MPI_SOURCE, seq = seen[r]++;
-            CHECK(status.MPI_TAG == seq, "message %d of rank %d found, expected %d", status.MPI_TAG, r,
-                  seq);
+            CHECK(status.MPI_TAG == seq, "message %d of rank %d found, expected %d", status.MPI_TAG, r, seq);
             MPI(MPI_Mrecv(buf, n, MPI_BYTE, &message, &status));
             CHECK_STATUS(&status, r, seq, (size_t) n);
             VERIFY(buf, n, key_of(62, r, seq, n), "message of anyone");
@@ -175,8 +166,7 @@ static void from_everyone(void)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     buf = guarded_alloc(MAX_SIZE);
     other = guarded_alloc(MAX_SIZE);

@@ -7,14 +7,12 @@ enum { SIZE = 200000, TAG = 2 };
 
 static unsigned char *buf;
 
-static void untouched(const MPI_Status *status)
-{
+static void untouched(const MPI_Status *status) {
     CHECK_STATUS(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     VERIFY_VALUE(buf, SIZE, BLANK_VALUE, "buffer of a receive from MPI_PROC_NULL");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     MPI_Comm comm = MPI_COMM_WORLD;
     MPI_Status status;
@@ -30,17 +28,15 @@ int main(int argc, char **argv)
     MPI(MPI_Ssend(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm));
     MPI(MPI_Rsend(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm));
     MPI(MPI_Buffer_attach(attached, sizeof(attached)));
-    MPI(MPI_Bsend(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm));   // takes no room
+    MPI(MPI_Bsend(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm)); // takes no room
     MPI(MPI_Buffer_detach(&back, &size));
     MPI(MPI_Recv(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm, &status));
     untouched(&status);
     MPI(MPI_Recv(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, comm, &status));
     untouched(&status);
-    MPI(MPI_Sendrecv(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG,
-                     comm, &status));
+    MPI(MPI_Sendrecv(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, comm, &status));
     untouched(&status);
-    MPI(MPI_Sendrecv_replace(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, MPI_PROC_NULL, TAG, comm,
-                             &status));
+    MPI(MPI_Sendrecv_replace(buf, SIZE, MPI_BYTE, MPI_PROC_NULL, TAG, MPI_PROC_NULL, TAG, comm, &status));
     untouched(&status);
     MPI(MPI_Probe(MPI_PROC_NULL, TAG, comm, &status));
     untouched(&status);

@@ -9,32 +9,23 @@ enum { CELLS = 1 << 15, TOLD = 5, ROUNDS = 12, HOLDERS = 1000, NEXT = 2000, DONE
 static MPI_Win win;
 static int64_t *memory;
 
-static void tell(int rank)
-{
-    MPI(MPI_Send(NULL, 0, MPI_BYTE, rank, TOLD, MPI_COMM_WORLD));
-}
-static void hear(int rank)
-{
-    MPI(MPI_Recv(NULL, 0, MPI_BYTE, rank, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
+static void tell(int rank) { MPI(MPI_Send(NULL, 0, MPI_BYTE, rank, TOLD, MPI_COMM_WORLD)); }
+static void hear(int rank) { MPI(MPI_Recv(NULL, 0, MPI_BYTE, rank, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); }
 
-static void number(int64_t *cells, int n, int64_t first)
-{
+static void number(int64_t *cells, int n, int64_t first) {
     for (int i = 0; i < n; ++i) {
         cells[i] = first + i;
     }
 }
 
-static void check_numbers(const char *what, const int64_t *cells, int n, int64_t first)
-{
+static void check_numbers(const char *what, const int64_t *cells, int n, int64_t first) {
     for (int i = 0; i < n; ++i) {
         CHECK(cells[i] == first + i, "%s: cell %d is %" PRId64 ", expected %" PRId64, what, i, cells[i], first + i);
     }
 }
 
 // Until all cells that rank 2 puts are what rank 1 put, and again before it lets go.
-static void hold(int n)
-{
+static void hold(int n) {
     int64_t *cells = malloc((size_t) n * sizeof(*cells));
     int64_t sum = -1;
     const int64_t hundred = 100;
@@ -56,8 +47,7 @@ static void hold(int n)
     free(cells);
 }
 
-static void queue(int n, int exclusive)
-{
+static void queue(int n, int exclusive) {
     int64_t *cells = malloc((size_t) n * sizeof(*cells)), *before = malloc((size_t) n * sizeof(*cells));
     int64_t *after = malloc((size_t) n * sizeof(*cells));
     const int64_t one = 1;
@@ -90,8 +80,7 @@ static void queue(int n, int exclusive)
 }
 
 // As the round above, but all of the second epoch is begun, its end too, before the lock is let go.
-static void queue_stores(int n)
-{
+static void queue_stores(int n) {
     int64_t *cells = malloc((size_t) n * sizeof(*cells));
     const int64_t one = 1;
     number(cells, n, NEXT);
@@ -104,8 +93,7 @@ static void queue_stores(int n)
     free(cells);
 }
 
-static void one_round(int n, int round)
-{
+static void one_round(int n, int round) {
     const int64_t one = 1;
     memset(memory, 0, CELLS * sizeof(*memory));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -134,8 +122,7 @@ static void one_round(int n, int round)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const int sizes[] = {1, 100, 600, 2500, 20000}; // 16 KiB may go ahead
     MPI_Init(&argc, &argv);
     learn_world(3);

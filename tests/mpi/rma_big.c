@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: put, get and accumulate of more than 2 GiB in one call, every byte checked; what is got goes into a strided
-// type. argv[1]: size in MiB (default 2049). Needs 3 times the size as free memory (run_mpi.sh sees to that).
+// Description: put, get and accumulate of more than 2 GiB in one call, every byte checked; what is got goes into a
+// strided type. argv[1]: size in MiB (default 2049). Needs 3 times the size as free memory (run_mpi.sh sees to that).
 #include "check.h"
 
 enum { MIB = 1 << 20, ODD = 24, GAP = 16 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const size_t units = argc > 1 ? strtoul(argv[1], NULL, 0) : 2049, block = MIB + ODD, n = units * block;
     unsigned char *memory = NULL, *buf = NULL;

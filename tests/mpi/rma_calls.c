@@ -3,17 +3,15 @@
 // windows, request forms, locks, groups of post and start, and the error class of each wrong use.
 #include "check.h"
 
-#define EXPECT(call, class)                                                                        \
-    do {                                                                                           \
-        const int rc_ = (call);                                                                    \
-        CHECK((class) == error_class(rc_), "%s: error class %d, expected %d", #call,               \
-              error_class(rc_), class);                                                            \
+#define EXPECT(call, class)                                                                                            \
+    do {                                                                                                               \
+        const int rc_ = (call);                                                                                        \
+        CHECK((class) == error_class(rc_), "%s: error class %d, expected %d", #call, error_class(rc_), class);         \
     } while (0)
 
 static int right, left;
 
-static void attribute(MPI_Win win, int key, void *want_pointer, MPI_Aint want)
-{
+static void attribute(MPI_Win win, int key, void *want_pointer, MPI_Aint want) {
     void *value;
     int found = 0;
     MPI(MPI_Win_get_attr(win, key, &value, &found));
@@ -28,8 +26,7 @@ static void attribute(MPI_Win win, int key, void *want_pointer, MPI_Aint want)
 }
 
 // Displacement units and sizes that differ by rank, some of them empty; one-process windows.
-static void kinds(void)
-{
+static void kinds(void) {
     test_note = "windows whose sizes and units differ";
     const int unit = 1 + my_rank % 3;
     const MPI_Aint size = my_rank % 2 ? 4096 : 0;
@@ -70,8 +67,7 @@ static void kinds(void)
     MPI(MPI_Win_free(&win));
 }
 
-static void wrong_flushes(MPI_Win win)
-{
+static void wrong_flushes(MPI_Win win) {
     const int nobody[] = {n_ranks, n_ranks + 100000000, -9};
     for (int i = 0; i < 3; ++i) {
         EXPECT(MPI_Win_flush(nobody[i], win), MPI_ERR_RANK);
@@ -81,8 +77,7 @@ static void wrong_flushes(MPI_Win win)
     MPI(MPI_Win_flush_local(MPI_PROC_NULL, win));
 }
 
-static void wrong_use(void)
-{
+static void wrong_use(void) {
     test_note = "wrong use";
     int *memory, value = 1, pair[2] = {0}, flag;
     MPI_Datatype two;
@@ -151,8 +146,7 @@ static void wrong_use(void)
 }
 
 // Of what one call names a part is not attached: the whole is refused, and whatever waits for it ends.
-static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone)
-{
+static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone) {
     enum { PIECES = 3 };
     const int lengths[PIECES] = {2, 3, 1};
     int from[6] = {1, 1, 1, 1, 1, 1}, into[6];
@@ -184,8 +178,7 @@ static void refused_in_part(MPI_Win win, const MPI_Aint *there, int gone)
 }
 
 // One operation on several regions, whose pieces are at equal distances by chance: what lies between is nobody's.
-static void several_regions(MPI_Win win, const MPI_Aint *there)
-{
+static void several_regions(MPI_Win win, const MPI_Aint *there) {
     const int lengths[2] = {3, 3};
     int from[6] = {1, 2, 3, 4, 5, 6}, into[6] = {0}, none[6] = {0};
     for (int other = 30; other < 34; ++other) {
@@ -200,14 +193,14 @@ static void several_regions(MPI_Win win, const MPI_Aint *there)
         MPI(MPI_Win_flush(right, win));
         MPI(MPI_Accumulate(none, 6, MPI_INT, right, there[20], 1, pieces, MPI_REPLACE, win));
         MPI(MPI_Win_unlock(right, win));
-        CHECK(0 == memcmp(from, into, sizeof(from)), "what two regions hold came back as %d, ..., %d", into[0], into[5]);
+        CHECK(0 == memcmp(from, into, sizeof(from)), "what two regions hold came back as %d, ..., %d", into[0],
+              into[5]);
         MPI_Type_free(&pieces);
     }
 }
 
 // Regions come and go; what is not attached is refused, and the window works on.
-static void dynamic(void)
-{
+static void dynamic(void) {
     test_note = "a dynamic window";
     enum { REGIONS = 40, INTS = 64 };
     int *regions[REGIONS], value = my_rank, got = -1;
@@ -269,8 +262,7 @@ static void dynamic(void)
     free(theirs);
 }
 
-static void requests(void)
-{
+static void requests(void) {
     test_note = "request forms";
     enum { N = 40000 };
     int *memory, *out = malloc(N * sizeof(int)), *in = malloc(N * sizeof(int)), one = 1;
@@ -297,7 +289,7 @@ static void requests(void)
     for (int i = 0; i < N; ++i) {
         CHECK(in[i] == 2 * out[i], "element %d fetched is %d, expected %d", i, in[i], 2 * out[i]);
     }
-    for (int i = 0; i < 100; ++i) {    // freed while under way
+    for (int i = 0; i < 100; ++i) { // freed while under way
         MPI(MPI_Raccumulate(&one, 1, MPI_INT, right, 5, 1, MPI_INT, MPI_SUM, win, &r[0]));
         MPI(MPI_Request_free(&r[0]));
     }
@@ -311,11 +303,13 @@ static void requests(void)
 
 // Accumulates of one origin to one place keep their order; a lock around get and put makes them one.
 // Pairs have a size that is no power of two: a large operation is cut between two of them, whoever does it.
-static void pairs(void)
-{
+static void pairs(void) {
     test_note = "many pairs";
     enum { N = 20011 };
-    typedef struct { double value; int index; } Pair;
+    typedef struct {
+        double value;
+        int index;
+    } Pair;
     Pair *memory, *mine = malloc(N * sizeof(Pair)), *old = malloc(N * sizeof(Pair));
     MPI_Win win;
     MPI(MPI_Win_allocate(N * sizeof(Pair), sizeof(Pair), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
@@ -339,8 +333,8 @@ static void pairs(void)
                       old[i].value, old[i].index);
             }
             if (target == my_rank) {
-                CHECK(memory[i].value == i % n_ranks && memory[i].index == 0, "pair %d is %g, %d", i,
-                      memory[i].value, memory[i].index);
+                CHECK(memory[i].value == i % n_ranks && memory[i].index == 0, "pair %d is %g, %d", i, memory[i].value,
+                      memory[i].index);
             }
         }
         MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -350,8 +344,7 @@ static void pairs(void)
     free(old);
 }
 
-static void order_and_locks(void)
-{
+static void order_and_locks(void) {
     test_note = "the order of accumulates";
     enum { N = 200 };
     int64_t *memory, before[N], add = 1, zero = 0;
@@ -403,8 +396,7 @@ static void order_and_locks(void)
 }
 
 // Rank 0 exposes to all, then all to rank 0; with and without MPI_MODE_NOCHECK.
-static void groups(void)
-{
+static void groups(void) {
     test_note = "post and start with other groups on each side";
     int *memory, value = my_rank + 1, zero = 0, got[64] = {0};
     MPI_Win win;
@@ -453,8 +445,7 @@ static void groups(void)
 }
 
 // Memory that the processes of a node share, reached by loads, stores and operations alike.
-static void shared(void)
-{
+static void shared(void) {
     test_note = "a shared window";
     MPI_Comm node;
     int rank, size, unit, *mine, *theirs, value;
@@ -478,7 +469,7 @@ static void shared(void)
     for (int i = 0; i < 100; ++i) {
         CHECK(mine[i] == (rank + size - 1) % size * 1000 + i, "element %d is %d", i, mine[i]);
     }
-    MPI(MPI_Barrier(node));    // all have looked
+    MPI(MPI_Barrier(node)); // all have looked
     value = 7;
     MPI(MPI_Win_lock_all(0, win));
     MPI(MPI_Accumulate(&value, 1, MPI_INT, (rank + 1) % size, 3, 1, MPI_INT, MPI_SUM, win));
@@ -497,8 +488,7 @@ static void shared(void)
 }
 
 // Calls that begin nothing, between two fences: the second one still waits for what others put.
-static void fences_with_other_calls(void)
-{
+static void fences_with_other_calls(void) {
     test_note = "other calls between fences";
     enum { N = 300000 };
     int *memory, *values = malloc(N * sizeof(int));
@@ -530,8 +520,7 @@ static void fences_with_other_calls(void)
 }
 
 // Many windows at once, over other communicators too, freed in another order.
-static void many(void)
-{
+static void many(void) {
     test_note = "many windows";
     enum { N = 30 };
     MPI_Win win[N];
@@ -560,8 +549,7 @@ static void many(void)
     MPI_Comm_free(&half);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     right = (my_rank + 1) % n_ranks;
     left = (my_rank + n_ranks - 1) % n_ranks;

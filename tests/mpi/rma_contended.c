@@ -9,8 +9,7 @@ enum { ROUNDS = 200, CELLS = 64, COUNTER = 0, SUM = 8, SWAPPED = 16, PAIR = 24, 
 static MPI_Win win;
 static int64_t *memory;
 
-static void raise_counter(int target)
-{
+static void raise_counter(int target) {
     int64_t value = -1;
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
     MPI(MPI_Get(&value, 1, MPI_INT64_T, target, COUNTER, 1, MPI_INT64_T, win));
@@ -21,8 +20,7 @@ static void raise_counter(int target)
 }
 
 // Two cells that are always equal to whoever holds the lock.
-static void pair(int target, int round)
-{
+static void pair(int target, int round) {
     int64_t two[2] = {round * (int64_t) n_ranks + my_rank, 0};
     two[1] = two[0];
     if (0 == (round + my_rank) % 3) {
@@ -39,8 +37,7 @@ static void pair(int target, int round)
 }
 
 // Additions of three kinds to one cell; the tickets of the second are all different, and so they add up.
-static void combine(int target, int64_t *tickets)
-{
+static void combine(int target, int64_t *tickets) {
     const int64_t one = 1;
     int64_t before = -1, old, now;
     int64_t many[BIG] = {0};
@@ -62,8 +59,7 @@ static void combine(int target, int64_t *tickets)
     *tickets += before;
 }
 
-static int64_t cell(int target, int at)
-{
+static int64_t cell(int target, int at) {
     int64_t value = -1;
     MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
     MPI(MPI_Get(&value, 1, MPI_INT64_T, target, at, 1, MPI_INT64_T, win));
@@ -71,8 +67,7 @@ static int64_t cell(int target, int at)
     return value;
 }
 
-static void round_of_all(int allocates)
-{
+static void round_of_all(int allocates) {
     const int workers = 1 == n_ranks ? 1 : n_ranks - 1;
     int64_t tickets = 0, sum = 0;
     const int64_t one = 1;
@@ -121,8 +116,7 @@ static void round_of_all(int allocates)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     learn_world(1);
     test_note = "memory of the window's";

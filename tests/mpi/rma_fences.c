@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// Description: a fence that begins an epoch returns before all are in it, and what others wait for must not depend on the
-// next call of a process that computes: the barrier's next round, and a post that stands behind it. Rank 1 begins, and
-// computes until it sees in its memory what another one puts there last: under a lock, of another window where it has an
-// exposure open, as what is put into that is there when it ends.
+// Description: a fence that begins an epoch returns before all are in it, and what others wait for must not depend on
+// the next call of a process that computes: the barrier's next round, and a post that stands behind it. Rank 1 begins,
+// and computes until it sees in its memory what another one puts there last: under a lock, of another window where it
+// has an exposure open, as what is put into that is there when it ends.
 #include "check.h"
 
 enum { CELLS = 4, TRIES = 3, PUT = 7 };
@@ -15,37 +15,31 @@ static MPI_Win win, news;
 static int64_t *memory, *told;
 
 // No call of MPI.
-static void compute_until_put(const int64_t *there, const char *what)
-{
+static void compute_until_put(const int64_t *there, const char *what) {
     const double end = now() + patience;
-    while (PUT != *(const volatile int64_t *) there && now() < end) {
-    }
+    while (PUT != *(const volatile int64_t *) there && now() < end) {}
     CHECK(PUT == *(const volatile int64_t *) there, "%s: nothing came while this process computed", what);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static void begin_try(void)
-{
+static void begin_try(void) {
     *memory = *told = 0;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void put(int target, MPI_Win into)
-{
+static void put(int target, MPI_Win into) {
     static const int64_t value = PUT;
     MPI(MPI_Put(&value, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, into));
 }
 
-static void put_locked(int target, MPI_Win into)
-{
+static void put_locked(int target, MPI_Win into) {
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, into));
     put(target, into);
     MPI(MPI_Win_unlock(target, into));
 }
 
 // Rank 0 and 2 come late, and rank 0 needs the second round from rank 1 before it may lock anything.
-static void barrier_goes_on(void)
-{
+static void barrier_goes_on(void) {
     begin_try();
     if (1 != my_rank) {
         usleep(50000);
@@ -61,8 +55,7 @@ static void barrier_goes_on(void)
 }
 
 // The post of rank 1 cannot go before rank 0 is in the fence.
-static void post_goes_out(MPI_Group origin, MPI_Group target)
-{
+static void post_goes_out(MPI_Group origin, MPI_Group target) {
     begin_try();
     if (1 != my_rank) {
         usleep(50000);
@@ -82,8 +75,7 @@ static void post_goes_out(MPI_Group origin, MPI_Group target)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Group all, origin, target;
     const int zero = 0, one = 1;
     begin(&argc, &argv, 2);

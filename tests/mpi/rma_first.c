@@ -14,8 +14,7 @@
 enum { N = 30000, SUMS = 16 };
 
 // Puts to the next, gets from the one before, sums at all of them; in a window of either kind.
-static void use(MPI_Comm comm, const char *what)
-{
+static void use(MPI_Comm comm, const char *what) {
     unsigned char *in = malloc(N), *out = malloc(N), *own = malloc(N);
     int me, size;
     MPI(MPI_Comm_rank(comm, &me));
@@ -67,16 +66,14 @@ static void use(MPI_Comm comm, const char *what)
     free(own);
 }
 
-static void use_and_free(MPI_Comm comm, const char *what)
-{
+static void use_and_free(MPI_Comm comm, const char *what) {
     if (MPI_COMM_NULL != comm) {
         use(comm, what);
         MPI(MPI_Comm_free(&comm));
     }
 }
 
-static MPI_Comm part(int colour, int key)
-{
+static MPI_Comm part(int colour, int key) {
     MPI_Comm comm;
     MPI(MPI_Comm_split(MPI_COMM_WORLD, colour, key, &comm));
     return comm;
@@ -87,15 +84,13 @@ struct job {
     const char *what;
 };
 
-static void *in_thread(void *arg)
-{
+static void *in_thread(void *arg) {
     const struct job *job = arg;
     use(job->comm, job->what);
     return NULL;
 }
 
-static void threads(void)
-{
+static void threads(void) {
     struct job jobs[2] = {{.what = "all, in a thread"}, {.what = "two, in a thread"}};
     pthread_t thread[2];
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &jobs[0].comm));
@@ -109,21 +104,20 @@ static void threads(void)
     }
 }
 
-static void with_others(MPI_Comm others, int high)
-{
+static void with_others(MPI_Comm others, int high) {
     MPI_Comm all;
     MPI(MPI_Intercomm_merge(others, high, &all));
     use_and_free(all, high ? "started, with those who did" : "with those started");
     MPI(MPI_Comm_disconnect(&others));
 }
 
-static void refused(void)
-{
+static void refused(void) {
     int *memory, sum = 0, one = 1;
     MPI_Win win;
     MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     for (int i = 0; i < 2; ++i) {
-        CHECK(MPI_SUCCESS != MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win), "a window was made");
+        CHECK(MPI_SUCCESS != MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win),
+              "a window was made");
     }
     MPI(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK(n_ranks == sum, "%d ranks of %d", sum, n_ranks);
@@ -131,8 +125,7 @@ static void refused(void)
 
 // By Open MPI's own names, which libraries it starts are told: the first job of this mpirun, and a node whose first
 // process is rank 0.
-static const char *meeting_file(void)
-{
+static const char *meeting_file(void) {
     static char path[4096];
     const char *directory = getenv("PMIX_SERVER_TMPDIR"), *job = getenv("PMIX_NAMESPACE");
     CHECK(NULL != directory && NULL != job, "no session directory");
@@ -140,8 +133,7 @@ static const char *meeting_file(void)
     return path;
 }
 
-static void leave_there(size_t bytes)
-{
+static void leave_there(size_t bytes) {
     unsigned char any[300];
     if (0 == my_rank) {
         FILE *f = fopen(meeting_file(), "wx");
@@ -153,8 +145,7 @@ static void leave_there(size_t bytes)
 }
 
 // It holds what the first process made.
-static void is_another(size_t bytes)
-{
+static void is_another(size_t bytes) {
     unsigned char now_there[300], left[300];
     FILE *f = fopen(meeting_file(), "r");
     CHECK(NULL != f, "%s is gone", meeting_file());
@@ -164,17 +155,16 @@ static void is_another(size_t bytes)
     CHECK(n > 100 && (0 == bytes || 0 != memcmp(now_there, left, 16)), "what was there is there still");
 }
 
-static void spawn(char *program)
-{
+static void spawn(char *program) {
     for (int time = 0; time < 2; ++time) {
         MPI_Comm children;
-        MPI(MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));
+        MPI(MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                           MPI_ERRCODES_IGNORE));
         with_others(children, 0);
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const int several = argc > 1 && 0 == strcmp(argv[1], "threads");
     MPI_Comm parent;
     int provided;

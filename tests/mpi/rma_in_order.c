@@ -10,21 +10,20 @@
 enum { CELLS = 4096, FEW = 256, ADDED = 1000000 };
 
 enum how { LOCK, EXCLUSIVE, LOCK_ALL, FLUSH, LOCK_NOCHECK, EXPOSED_NOCHECK, HOWS };
-static const char *names[HOWS] = {"shared locks", "exclusive locks", "locks of all", "a flush", "locks with NOCHECK",
-                                  "exposures with NOCHECK"};
+static const char *names[HOWS] = {"shared locks", "exclusive locks",    "locks of all",
+                                  "a flush",      "locks with NOCHECK", "exposures with NOCHECK"};
 enum flavor { CREATED, ALLOCATED, DYNAMIC, FLAVORS };
 static const char *flavors[FLAVORS] = {"created", "allocated", "dynamic"};
 
 static MPI_Win win;
 static int *memory;
-static MPI_Aint base;  // of the target's memory, as displacements count from it
+static MPI_Aint base; // of the target's memory, as displacements count from it
 static MPI_Request requests[16];
 static int pending;
 
 static MPI_Request *one_more(void) { return &requests[pending++]; }
 
-static void begin_epoch(enum how how, MPI_Group target)
-{
+static void begin_epoch(enum how how, MPI_Group target) {
     const int assert = LOCK_NOCHECK == how ? MPI_MODE_NOCHECK : 0;
     if (LOCK_ALL == how) {
         MPI(mpix.ilock_all(0, win, one_more()));
@@ -35,8 +34,7 @@ static void begin_epoch(enum how how, MPI_Group target)
     }
 }
 
-static void end_epoch(enum how how)
-{
+static void end_epoch(enum how how) {
     if (LOCK_ALL == how) {
         MPI(mpix.iunlock_all(win, one_more()));
     } else if (EXPOSED_NOCHECK == how) {
@@ -46,8 +44,7 @@ static void end_epoch(enum how how)
     }
 }
 
-static void next_epoch(enum how how, MPI_Group target)
-{
+static void next_epoch(enum how how, MPI_Group target) {
     if (FLUSH == how) {
         MPI(mpix.iflush(0, win, one_more()));
     } else {
@@ -56,8 +53,7 @@ static void next_epoch(enum how how, MPI_Group target)
     }
 }
 
-static void origin(enum how how, int round, MPI_Group target)
-{
+static void origin(enum how how, int round, MPI_Group target) {
     static int out[CELLS], in[CELLS];
     int got = -1, added = ADDED, one = 1;
     for (int i = 0; i < CELLS; ++i) {
@@ -93,8 +89,7 @@ static void origin(enum how how, int round, MPI_Group target)
     }
 }
 
-static void some_rounds(enum how how, int rounds)
-{
+static void some_rounds(enum how how, int rounds) {
     const int last = n_ranks - 1;
     MPI_Group all, target, source;
     const int zero = 0;
@@ -133,8 +128,7 @@ static void some_rounds(enum how how, int rounds)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     load_mpix();
     const int rounds = argc > 1 ? atoi(argv[1]) : 100;

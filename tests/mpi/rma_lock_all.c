@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: processes in a lock of all, which get the lock of each target when they come to it, beside processes
 // that take one exclusive lock each and hold no other: nobody waits for ever. The first two ranks have a target each
-// already and come to the other's when somebody waits there for both to go. The same with shared locks, one by one. And one
-// that waits for an exclusive lock is not kept out by processes whose locks of all follow each other without a gap.
+// already and come to the other's when somebody waits there for both to go. The same with shared locks, one by one. And
+// one that waits for an exclusive lock is not kept out by processes whose locks of all follow each other without a gap.
 // rma_lock_all ROUNDS
 #include "check.h"
 
@@ -14,15 +14,13 @@ enum { HELD = 1, GO = 2, ASKS = 3, CELLS = 8, HOLDS_MS = 20, MOST_TIMES = 40 };
 static long cells[CELLS];
 static MPI_Win win;
 
-static void put_and_flush(int target)
-{
+static void put_and_flush(int target) {
     const long value = 100 + my_rank;
     MPI(MPI_Put(&value, 1, MPI_LONG, target, my_rank, 1, MPI_LONG, win));
     MPI(MPI_Win_flush(target, win));
 }
 
-static void in_a_lock_of_all(void)
-{
+static void in_a_lock_of_all(void) {
     const int first = 2 + my_rank, second = 3 - my_rank;
     int token = 0;
     MPI(MPI_Win_lock_all(0, win));
@@ -35,8 +33,7 @@ static void in_a_lock_of_all(void)
     MPI(MPI_Win_unlock_all(win));
 }
 
-static void one_exclusive_lock(void)
-{
+static void one_exclusive_lock(void) {
     const int target = 5 - my_rank;
     const long value = 100 + my_rank;
     int token;
@@ -46,10 +43,9 @@ static void one_exclusive_lock(void)
     MPI(MPI_Win_unlock(target, win));
 }
 
-// Ranks 0 and 1 want the exclusive lock of themselves when ranks 2 and 3 have a shared one there each, and these come to
-// each other's before they let theirs go.
-static void shared_locks_of_two_targets(void)
-{
+// Ranks 0 and 1 want the exclusive lock of themselves when ranks 2 and 3 have a shared one there each, and these come
+// to each other's before they let theirs go.
+static void shared_locks_of_two_targets(void) {
     const int first = my_rank - 2, second = 3 - my_rank;
     long seen = 0;
     int token = 0;
@@ -76,8 +72,7 @@ static void shared_locks_of_two_targets(void)
 
 // Rank 0's memory. Ranks 2 and 3 hold it in turns and look, until rank 1, which wants it for itself, has stored there.
 // Each of them holds it a few times more, as the one that waits is passed by those whose wait might be for each other.
-static void shared_ones_without_a_gap(long *memory)
-{
+static void shared_ones_without_a_gap(long *memory) {
     long seen = 0;
     int asked = 0;
     memset(memory, 0, sizeof(cells));
@@ -109,8 +104,7 @@ static void shared_ones_without_a_gap(long *memory)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 4);
     const int rounds = argc > 1 ? atoi(argv[1]) : 20;
     for (int allocated = 0; allocated < 2; ++allocated) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// Description: processes that hold several exclusive locks at once, taken always in the same order, do not wait for each
-// other for ever: of several targets, the own one among them or not, of one target in several windows, of a target
+// Description: processes that hold several exclusive locks at once, taken always in the same order, do not wait for
+// each other for ever: of several targets, the own one among them or not, of one target in several windows, of a target
 // whose lock is asked for by a thread while another thread waits. What each does under all of its locks is counted.
 // rma_nested ROUNDS [multiple]
 #include "check.h"
@@ -15,8 +15,7 @@ static MPI_Win window[WINDOWS];
 static int rounds;
 
 // Adds one to the first cell of a target, whose lock is held.
-static void count_there(int target, MPI_Win w)
-{
+static void count_there(int target, MPI_Win w) {
     long value;
     MPI(MPI_Get(&value, 1, MPI_LONG, target, 0, 1, MPI_LONG, w));
     MPI(MPI_Win_flush(target, w));
@@ -26,8 +25,7 @@ static void count_there(int target, MPI_Win w)
 }
 
 // What was counted here since the last time.
-static void expect(long count, MPI_Win w, long *cell, const char *what)
-{
+static void expect(long count, MPI_Win w, long *cell, const char *what) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, w));
     CHECK(count == *cell, "%s: %ld, expected %ld", what, *cell, count);
@@ -37,8 +35,7 @@ static void expect(long count, MPI_Win w, long *cell, const char *what)
 }
 
 // Ranks from `first` on take the locks of the first `targets` ranks, and let go in one order or the other.
-static void of_targets(int first, int targets, int operate)
-{
+static void of_targets(int first, int targets, int operate) {
     for (int i = 0; my_rank >= first && i < rounds; ++i) {
         for (int t = 0; t < targets; ++t) {
             MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, window[0]));
@@ -50,11 +47,11 @@ static void of_targets(int first, int targets, int operate)
             MPI(MPI_Win_unlock((my_rank + i) % 2 ? k : targets - 1 - k, window[0]));
         }
     }
-    expect(operate && my_rank < targets ? (long) (n_ranks - first) * rounds : 0, window[0], cells[0], "several targets");
+    expect(operate && my_rank < targets ? (long) (n_ranks - first) * rounds : 0, window[0], cells[0],
+           "several targets");
 }
 
-static void of_windows(void)
-{
+static void of_windows(void) {
     for (int i = 0; i < rounds; ++i) {
         for (int k = 0; k < WINDOWS; ++k) {
             MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window[k]));
@@ -73,8 +70,7 @@ static void of_windows(void)
 
 // Rank 1 holds its own lock until rank 0 has said something; rank 0 waits for that lock in one thread, and says it
 // in another, which takes the other window's lock before.
-static void *other_thread(void *unused)
-{
+static void *other_thread(void *unused) {
     MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window[1]));
     count_there(1, window[1]);
@@ -83,8 +79,7 @@ static void *other_thread(void *unused)
     return unused;
 }
 
-static void of_threads(void)
-{
+static void of_threads(void) {
     if (0 == my_rank) {
         pthread_t thread;
         MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -107,8 +102,7 @@ static void of_threads(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int level;
     MPI_Init_thread(&argc, &argv, argc > 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     learn_world(2);

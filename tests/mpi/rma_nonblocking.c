@@ -10,29 +10,24 @@ static MPI_Win win;
 static int64_t *memory;
 static int right, left;
 
-static void clear(void)
-{
+static void clear(void) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     memset(memory, 0, CELLS * sizeof(*memory));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void compute_until(int cell, int64_t value)
-{
-    while (*(volatile int64_t *) (memory + cell) != value) {
-    }
+static void compute_until(int cell, int64_t value) {
+    while (*(volatile int64_t *) (memory + cell) != value) {}
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 // In each epoch a rank replaces the same cell of its right neighbour, and sets one of its own.
-static void operations(const int64_t *values, int k, int target)
-{
+static void operations(const int64_t *values, int k, int target) {
     MPI(MPI_Accumulate(&values[k], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, MPI_REPLACE, win));
     MPI(MPI_Put(&values[k], 1, MPI_INT64_T, target, k + 1, 1, MPI_INT64_T, win));
 }
 
-static void check_cells(void)
-{
+static void check_cells(void) {
     for (int k = 0; k < EPOCHS; ++k) {
         CHECK(memory[k + 1] == k + 100, "cell of epoch %d is %" PRId64, k, memory[k + 1]);
     }
@@ -40,8 +35,7 @@ static void check_cells(void)
 }
 
 // Nobody's locks: each call is done, and leaves the window as it was.
-static void to_nobody(void)
-{
+static void to_nobody(void) {
     test_note = "calls towards MPI_PROC_NULL";
     MPI_Request r[3];
     int64_t value = 0;
@@ -57,8 +51,7 @@ static void to_nobody(void)
     MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
 }
 
-static void locks(const int64_t *values)
-{
+static void locks(const int64_t *values) {
     test_note = "locks in flight";
     MPI_Request r[3 * EPOCHS];
     clear();
@@ -86,8 +79,7 @@ static void locks(const int64_t *values)
     check_cells();
 }
 
-static void fences(const int64_t *values)
-{
+static void fences(const int64_t *values) {
     test_note = "fences in flight";
     MPI_Request r[EPOCHS + 1];
     clear();
@@ -101,8 +93,7 @@ static void fences(const int64_t *values)
     check_cells();
 }
 
-static void posts(const int64_t *values)
-{
+static void posts(const int64_t *values) {
     test_note = "exposures and accesses in flight";
     MPI_Group world, to, from;
     MPI_Request r[4 * EPOCHS];
@@ -127,8 +118,7 @@ static void posts(const int64_t *values)
 
 // Late unlock: everybody locks rank 0 alone and lets go without waiting, then computes. Nobody needs
 // another's next call to get the lock.
-static void late_unlock(void)
-{
+static void late_unlock(void) {
     test_note = "an exclusive lock let go while its holders compute";
     MPI_Request r[2];
     const int64_t one = 1;
@@ -144,8 +134,7 @@ static void late_unlock(void)
     CHECK(there >= 0 && there < n_ranks, "fetched %" PRId64, there);
 }
 
-static void wrong_use(void)
-{
+static void wrong_use(void) {
     test_note = "wrong use";
     MPI_Request r;
     MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
@@ -158,8 +147,7 @@ static void wrong_use(void)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int64_t values[EPOCHS];
 
     begin(&argc, &argv, 1);

@@ -6,14 +6,13 @@
 
 enum { LARGE = 1 << 20, ROUNDS = 8 };
 
-static int64_t *memory;   // of this rank
+static int64_t *memory; // of this rank
 static MPI_Win win;
-static int64_t *told;      // of this rank: what another one tells it
+static int64_t *told; // of this rank: what another one tells it
 static MPI_Win tell_win;
 
 // Computes until another rank has brought a cell of the own memory to a value. No call of MPI.
-static void compute_until(int cell, int64_t value)
-{
+static void compute_until(int cell, int64_t value) {
     volatile int64_t *p = memory + cell;
     volatile double work = 1;
     while (*p != value) {
@@ -24,16 +23,14 @@ static void compute_until(int cell, int64_t value)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static void clear(void)
-{
+static void clear(void) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     memset(memory, 0, 4096 * sizeof(*memory));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
 // Every other rank adds under a lock, flushes, and reads back, while rank 0 computes.
-static void accumulate(void)
-{
+static void accumulate(void) {
     test_note = "accumulates to a target that computes";
     for (int round = 0; round < ROUNDS; ++round) {
         clear();
@@ -57,8 +54,7 @@ static void accumulate(void)
 }
 
 // A lock goes from holder to holder while its target computes: a counter under it is never torn.
-static void exclusive(void)
-{
+static void exclusive(void) {
     test_note = "an exclusive lock handed on while its target computes";
     clear();
     const int64_t all = (int64_t) (n_ranks - 1) * ROUNDS;
@@ -80,30 +76,26 @@ static void exclusive(void)
 }
 
 // A word for one rank: it is there when this returns, whatever that rank does.
-static void tell(int rank, int64_t value)
-{
+static void tell(int rank, int64_t value) {
     MPI(MPI_Put(&value, 1, MPI_INT64_T, rank, 0, 1, MPI_INT64_T, tell_win));
     MPI(MPI_Win_flush(rank, tell_win));
 }
 
 // Computes until it comes. No call of MPI.
-static void compute_until_told(int64_t value)
-{
-    while (*(volatile int64_t *) told != value) {
-    }
+static void compute_until_told(int64_t value) {
+    while (*(volatile int64_t *) told != value) {}
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static void make_tell(void)
-{
+static void make_tell(void) {
     MPI(MPI_Win_allocate(sizeof(*told), sizeof(*told), MPI_INFO_NULL, MPI_COMM_WORLD, &told, &tell_win));
     *told = 0;
-    MPI(MPI_Win_lock_all(0, tell_win)); // a lock of its own would wait for those of the other window, asked for before it
+    // a lock of its own would wait for those of the other window, asked for before it
+    MPI(MPI_Win_lock_all(0, tell_win));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void free_tell(void)
-{
+static void free_tell(void) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     MPI(MPI_Win_unlock_all(tell_win));
     MPI(MPI_Win_free(&tell_win));
@@ -111,8 +103,7 @@ static void free_tell(void)
 
 // Late post: the origin's put waits for the target's post, which comes when the origin computes. The
 // target sees the data without a call, and only then lets the origin go on.
-static void late_post(void)
-{
+static void late_post(void) {
     test_note = "a put that is put off while its origin computes";
     MPI_Group world, other;
     const int side = my_rank % 2, peer = my_rank ^ 1;
@@ -146,8 +137,7 @@ static void late_post(void)
 
 // A fence that ends nothing does not wait: rank 0's put behind it goes when rank 1 has come to it, while
 // rank 0 computes.
-static void late_fence(void)
-{
+static void late_fence(void) {
     test_note = "a put behind a fence that the target enters later";
     make_tell();
     for (int round = 1; round <= ROUNDS; ++round) {
@@ -171,8 +161,7 @@ static void late_fence(void)
 }
 
 // A lock is waited for by the engine: rank 1's put goes when rank 0 lets go, while rank 1 computes.
-static void late_lock(void)
-{
+static void late_lock(void) {
     test_note = "a put that waits for a lock while its origin computes";
     make_tell();
     for (int round = 1; round <= ROUNDS; ++round) {
@@ -200,8 +189,7 @@ static void late_lock(void)
 
 // The same with a lock that a third process holds: it goes from holder to waiter while the target computes, and so does
 // the waiter, whose put follows.
-static void lock_of_a_third(void)
-{
+static void lock_of_a_third(void) {
     test_note = "a lock handed from one origin to another, which computes, as the target does";
     if (n_ranks < 3) {
         return;
@@ -218,7 +206,8 @@ static void lock_of_a_third(void)
         MPI(MPI_Barrier(MPI_COMM_WORLD));
         if (0 == my_rank) {
             compute_until(12, 10 * round + 2);
-            CHECK(10 * round + 1 == memory[11], "the waiter's put is here, the holder's before it is not: %" PRId64, memory[11]);
+            CHECK(10 * round + 1 == memory[11], "the waiter's put is here, the holder's before it is not: %" PRId64,
+                  memory[11]);
             tell(2, round);
         } else if (1 == my_rank) {
             compute_until_told(round);
@@ -234,10 +223,9 @@ static void lock_of_a_third(void)
     free_tell();
 }
 
-// What is asked for comes while the origin computes, as the target does: the lock, and then a get of more than transports
-// hold for it. (A few bytes lie there until the origin's next call.)
-static void answers(void)
-{
+// What is asked for comes while the origin computes, as the target does: the lock, and then a get of more than
+// transports hold for it. (A few bytes lie there until the origin's next call.)
+static void answers(void) {
     test_note = "a get that is answered while its origin computes";
     enum { CELLS = LARGE / 8 };
     volatile int64_t *got = calloc(CELLS, sizeof(*got));
@@ -256,8 +244,7 @@ static void answers(void)
             MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
             MPI(MPI_Get((void *) got, CELLS, MPI_INT64_T, 0, 0, CELLS, MPI_INT64_T, win));
             for (int i = 0; i < CELLS; ++i) {
-                while (1000000 * round + i != got[i]) {
-                }
+                while (1000000 * round + i != got[i]) {}
             }
             MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, CELLS, 1, MPI_INT64_T, MPI_SUM, win));
             MPI(MPI_Win_unlock(0, win));
@@ -269,8 +256,7 @@ static void answers(void)
 }
 
 // More than a transport holds: large accumulates, strided gets and many small ones at once.
-static void much(void)
-{
+static void much(void) {
     test_note = "more than the transport holds, to a target that computes";
     MPI_Datatype strided;
     MPI_Type_vector(LARGE / 16, 1, 2, MPI_INT64_T, &strided);
@@ -308,14 +294,14 @@ static void much(void)
     free(in);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"accumulate", accumulate}, {"exclusive", exclusive}, {"late_post", late_post},
-                 {"late_fence", late_fence}, {"late_lock", late_lock}, {"lock_of_a_third", lock_of_a_third},
-                 {"answers", answers}, {"much", much}};
+    } parts[] = {{"accumulate", accumulate}, {"exclusive", exclusive},
+                 {"late_post", late_post},   {"late_fence", late_fence},
+                 {"late_lock", late_lock},   {"lock_of_a_third", lock_of_a_third},
+                 {"answers", answers},       {"much", much}};
 
     begin(&argc, &argv, 2);
     for (int kind = 0; kind < 2; ++kind) {

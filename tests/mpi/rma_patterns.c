@@ -13,34 +13,19 @@ static int other;
 static int64_t stamp;
 
 // What came by message, not by window: the order of events.
-static void tell(void)
-{
-    MPI(MPI_Send(NULL, 0, MPI_BYTE, other, NEWS, MPI_COMM_WORLD));
-}
-static void hear(void)
-{
-    MPI(MPI_Recv(NULL, 0, MPI_BYTE, other, NEWS, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
-static void end(MPI_Request *request)
-{
-    MPI(MPI_Wait(request, MPI_STATUS_IGNORE));
-}
+static void tell(void) { MPI(MPI_Send(NULL, 0, MPI_BYTE, other, NEWS, MPI_COMM_WORLD)); }
+static void hear(void) { MPI(MPI_Recv(NULL, 0, MPI_BYTE, other, NEWS, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); }
+static void end(MPI_Request *request) { MPI(MPI_Wait(request, MPI_STATUS_IGNORE)); }
 
 // Without a call: somebody else must have gone on.
-static void compute_until_there(int64_t value)
-{
-    while (*(volatile int64_t *) (memory + BIG - 1) != value) {
-    }
+static void compute_until_there(int64_t value) {
+    while (*(volatile int64_t *) (memory + BIG - 1) != value) {}
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-static int origin(void)
-{
-    return 0 == my_rank % 2;
-}
+static int origin(void) { return 0 == my_rank % 2; }
 
-static MPI_Group pair(void)
-{
+static MPI_Group pair(void) {
     MPI_Group world, one;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, 1, &other, &one);
@@ -48,8 +33,7 @@ static MPI_Group pair(void)
     return one;
 }
 
-static void begin_pattern(const char *name)
-{
+static void begin_pattern(const char *name) {
     test_note = name;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     memset(memory, 0, BIG * sizeof(*memory));
@@ -60,21 +44,16 @@ static void begin_pattern(const char *name)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void put(void)
-{
-    MPI(MPI_Put(data, BIG, MPI_INT64_T, other, 0, BIG, MPI_INT64_T, win));
-}
+static void put(void) { MPI(MPI_Put(data, BIG, MPI_INT64_T, other, 0, BIG, MPI_INT64_T, win)); }
 
-static void check_data(void)
-{
+static void check_data(void) {
     for (int i = 0; i < BIG; ++i) {
         CHECK(memory[i] == stamp, "cell %d is %" PRId64 ", expected %" PRId64, i, memory[i], stamp);
     }
 }
 
 // The target opens its window after the origin's epoch has been closed.
-static void late_post(MPI_Group group)
-{
+static void late_post(MPI_Group group) {
     MPI_Request r;
     begin_pattern("late post");
     if (origin()) {
@@ -92,8 +71,7 @@ static void late_post(MPI_Group group)
 }
 
 // The origin's put comes before the window is open, and returns.
-static void early_transfer(MPI_Group group)
-{
+static void early_transfer(MPI_Group group) {
     begin_pattern("early transfer");
     if (origin()) {
         MPI(MPI_Win_start(group, 0, win));
@@ -109,8 +87,7 @@ static void early_transfer(MPI_Group group)
 }
 
 // The target waits for an epoch that its origin has not begun.
-static void early_wait(MPI_Group group)
-{
+static void early_wait(MPI_Group group) {
     MPI_Request r[2];
     begin_pattern("early wait");
     if (origin()) {
@@ -128,8 +105,7 @@ static void early_wait(MPI_Group group)
 }
 
 // The origin computes after its last operation, until the target, whose epoch is through, has answered.
-static void late_complete(MPI_Group group)
-{
+static void late_complete(MPI_Group group) {
     MPI_Request r;
     begin_pattern("late complete");
     if (origin()) {
@@ -150,8 +126,7 @@ static void late_complete(MPI_Group group)
 }
 
 // The even ranks come to the opening fence before the odd ones, who wait to be told.
-static void early_fence(void)
-{
+static void early_fence(void) {
     MPI_Request r[2];
     begin_pattern("early fence");
     if (origin()) {
@@ -171,8 +146,7 @@ static void early_fence(void)
 }
 
 // The odd ranks compute until the data of the epoch are there, and come to its closing fence after that.
-static void wait_at_fence(void)
-{
+static void wait_at_fence(void) {
     MPI_Request r;
     begin_pattern("wait at fence");
     MPI(MPI_Win_fence(0, win));
@@ -190,8 +164,7 @@ static void wait_at_fence(void)
 
 // Targets of several nodes compute from the opening fence on, whose barrier takes several steps: what they have to send
 // on for others is sent, or no put would go.
-static void fence_of_many(void)
-{
+static void fence_of_many(void) {
     const int half = n_ranks / 2, target = (my_rank + half) % n_ranks;
     MPI_Comm node;
     int here;
@@ -216,8 +189,7 @@ static void fence_of_many(void)
 }
 
 // The holder of a lock lets go of it and computes until the next holder has been there.
-static void late_unlock(void)
-{
+static void late_unlock(void) {
     MPI_Request r;
     const int64_t next = stamp + 2;
     begin_pattern("late unlock");
@@ -242,8 +214,7 @@ static void late_unlock(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     load_mpix();
     CHECK(0 == n_ranks % 2, "an even number of ranks is needed");

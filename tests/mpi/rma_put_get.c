@@ -2,24 +2,22 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: puts and gets of one process to another of its node stay in order without a flush between them: a get
 // sees what the put before it stored, and a later put is not overwritten by an earlier one, though the first is of many
-// small pieces and goes by message where its target waits, and what follows could be copied past it. MPI does not promise
-// it, programs count on it. Requests are waited for, which completes them at the origin alone.
-// rma_put_get ROUNDS
+// small pieces and goes by message where its target waits, and what follows could be copied past it. MPI does not
+// promise it, programs count on it. Requests are waited for, which completes them at the origin alone. rma_put_get
+// ROUNDS
 #include "check.h"
 
 enum { PIECES = 64, CELLS = 2 * PIECES, LAST = 2 };
 
 static MPI_Win win;
 
-static void rput(const void *from, int count, MPI_Datatype type)
-{
+static void rput(const void *from, int count, MPI_Datatype type) {
     MPI_Request request;
     MPI(MPI_Rput(from, count, type, 1, 0, count, type, win, &request));
     MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
-static void rget(int64_t *to)
-{
+static void rget(int64_t *to) {
     MPI_Request request;
     for (int from = CELLS - LAST; from >= 0; from -= CELLS - LAST) { // the last cells, then all
         MPI(MPI_Rget(to + from, CELLS - from, MPI_INT64_T, 1, from, CELLS - from, MPI_INT64_T, win, &request));
@@ -27,15 +25,14 @@ static void rget(int64_t *to)
     }
 }
 
-static void check_cells(const char *what, int round, const int64_t *got, const int64_t *expected)
-{
+static void check_cells(const char *what, int round, const int64_t *got, const int64_t *expected) {
     for (int i = 0; i < CELLS; ++i) {
-        CHECK(got[i] == expected[i], "round %d, %s: cell %d is %" PRId64 ", expected %" PRId64, round, what, i, got[i], expected[i]);
+        CHECK(got[i] == expected[i], "round %d, %s: cell %d is %" PRId64 ", expected %" PRId64, round, what, i, got[i],
+              expected[i]);
     }
 }
 
-static void origin(int rounds)
-{
+static void origin(int rounds) {
     static int64_t out[CELLS], in[CELLS], expected[CELLS];
     MPI_Datatype pieces;
     MPI(MPI_Type_vector(PIECES, 1, 2, MPI_INT64_T, &pieces));
@@ -64,8 +61,7 @@ static void origin(int rounds)
     MPI(MPI_Type_free(&pieces));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static int64_t own[CELLS];
     int64_t *memory = own;
     begin(&argc, &argv, 2);

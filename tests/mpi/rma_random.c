@@ -2,25 +2,25 @@
 // Description: random programs of epochs and operations against a sequential model: every rank knows the
 // whole plan, plays it on its own copy of all windows, and compares its memory after each epoch.
 // Arguments: seed (- for one of the clock), epochs, kind of window (create, allocate, dynamic, shared),
-// bytes per rank; "busy" computes between the calls, "multiple" asks for MPI_THREAD_MULTIPLE, "nonblocking" begins and ends
-// epochs by requests, with several of them in flight.
+// bytes per rank; "busy" computes between the calls, "multiple" asks for MPI_THREAD_MULTIPLE, "nonblocking" begins and
+// ends epochs by requests, with several of them in flight.
 #include "mpix.h"
 #include "rma_random_model.h"
 
 enum { MOST_IN_FLIGHT = 5 };
 
 static MPI_Win win;
-static MPI_Aint *addresses;    // of the dynamic window's memory at each rank
+static MPI_Aint *addresses; // of the dynamic window's memory at each rank
 static int dynamic, busy, nonblocking;
 
 // What all ranks know of an epoch.
 typedef struct {
     Epoch kind;
     int number, n, hot;
-    int before, behind;    // what its fences say
+    int before, behind; // what its fences say
     Op ops[MOST_OPS];
-    int64_t *adds;         // of everybody to everybody's hot cells
-    int *reaches;          // [origin * n_ranks + target]: has operations
+    int64_t *adds; // of everybody to everybody's hot cells
+    int *reaches;  // [origin * n_ranks + target]: has operations
 } Plan;
 
 static Plan plans[MOST_IN_FLIGHT];
@@ -29,8 +29,7 @@ static MPI_Request requests[MOST_IN_FLIGHT * (MOST_OPS + 4 * 64)];
 static int n_requests;
 static char note[80];
 
-static MPI_Request *next_request(void)
-{
+static MPI_Request *next_request(void) {
     CHECK((size_t) n_requests < sizeof(requests) / sizeof(*requests), "too many requests");
     return &requests[n_requests++];
 }
@@ -38,22 +37,18 @@ static MPI_Request *next_request(void)
 // A call of an epoch, blocking or by a request.
 #define CALL(begins, blocks, ...) MPI(nonblocking ? mpix.begins(__VA_ARGS__, next_request()) : blocks(__VA_ARGS__))
 
-static void compute(void)
-{
+static void compute(void) {
     if (busy && 0 == rng_below(&rng, 4)) {
         const double end = now() + 0.0005;
-        while (now() < end) {
-        }
+        while (now() < end) {}
     }
 }
 
-static MPI_Aint displacement(const Op *op)
-{
+static MPI_Aint displacement(const Op *op) {
     return dynamic ? MPI_Aint_add(addresses[op->target], op->disp) : op->disp;
 }
 
-static void issue(Op *op, int with_requests)
-{
+static void issue(Op *op, int with_requests) {
     const Base *b = &bases[op->base];
     Layout *h = &op->here, *r = &op->result, *t = &op->there;
     const MPI_Aint d = displacement(op);
@@ -88,11 +83,11 @@ static void issue(Op *op, int with_requests)
         break;
     case GET_ACC:
         if (request) {
-            MPI(MPI_Rget_accumulate(op->mine, h->count, h->type, op->got, r->count, r->type, op->target, d,
-                                    t->count, t->type, o, win, next_request()));
+            MPI(MPI_Rget_accumulate(op->mine, h->count, h->type, op->got, r->count, r->type, op->target, d, t->count,
+                                    t->type, o, win, next_request()));
         } else {
-            MPI(MPI_Get_accumulate(op->mine, h->count, h->type, op->got, r->count, r->type, op->target, d,
-                                   t->count, t->type, o, win));
+            MPI(MPI_Get_accumulate(op->mine, h->count, h->type, op->got, r->count, r->type, op->target, d, t->count,
+                                   t->type, o, win));
         }
         break;
     case FOP:
@@ -104,8 +99,7 @@ static void issue(Op *op, int with_requests)
     compute();
 }
 
-static void check(Op *op)
-{
+static void check(Op *op) {
     const Base *b = &bases[op->base];
     if (PUT != op->kind && ACC != op->kind) {
         for (int i = 0; i < op->result.n; ++i) {
@@ -120,8 +114,7 @@ static void check(Op *op)
     guarded_free(op->got, (size_t) op->result.span);
 }
 
-static void compare_memory(void)
-{
+static void compare_memory(void) {
     const unsigned char *want = model + (size_t) my_rank * bytes;
     for (size_t i = 0; i < bytes; ++i) {
         if (window[i] == want[i]) {
@@ -142,8 +135,7 @@ static void compare_memory(void)
     }
 }
 
-static void plan_epoch(Plan *e, Epoch kind, int number)
-{
+static void plan_epoch(Plan *e, Epoch kind, int number) {
     size_t used[64];
     e->kind = kind;
     e->number = number;
@@ -158,7 +150,7 @@ static void plan_epoch(Plan *e, Epoch kind, int number)
         const int o = (int) rng_below(&rng, (uint64_t) n_ranks), t = (int) rng_below(&rng, (uint64_t) n_ranks);
         Op *op = &e->ops[e->n++];
         if (!plan(op, o, t, &used[t])) {
-            op->origin = -1;    // no room left there
+            op->origin = -1; // no room left there
             continue;
         }
         e->reaches[o * n_ranks + t] = 1;
@@ -183,8 +175,7 @@ static void plan_epoch(Plan *e, Epoch kind, int number)
 }
 
 // Everybody adds to the same cells of everybody: only the sums can be known.
-static void add_hot(const Plan *e, int target)
-{
+static void add_hot(const Plan *e, int target) {
     if (e->hot) {
         MPI(MPI_Accumulate(e->adds + (size_t) (my_rank * n_ranks + target) * HOT_CELLS, HOT_CELLS, MPI_INT64_T, target,
                            dynamic ? addresses[target] : 0, HOT_CELLS, MPI_INT64_T, MPI_SUM, win));
@@ -192,8 +183,7 @@ static void add_hot(const Plan *e, int target)
 }
 
 // This rank's operations, or those for one target.
-static void issue_all(Plan *e, int target)
-{
+static void issue_all(Plan *e, int target) {
     for (int i = 0; i < e->n; ++i) {
         if (my_rank == e->ops[i].origin && (target < 0 || target == e->ops[i].target)) {
             issue(&e->ops[i], LOCK == e->kind || LOCK_ALL == e->kind);
@@ -206,21 +196,18 @@ static void issue_all(Plan *e, int target)
     }
 }
 
-static void wait_requests(void)
-{
+static void wait_requests(void) {
     MPI(MPI_Waitall(n_requests, requests, MPI_STATUSES_IGNORE));
     n_requests = 0;
 }
 
-static void fence_epoch(Plan *e)
-{
+static void fence_epoch(Plan *e) {
     CALL(ifence, MPI_Win_fence, e->before, win);
     issue_all(e, -1);
     CALL(ifence, MPI_Win_fence, e->behind | (rng_below(&rng, 2) ? MPI_MODE_NOSTORE : 0), win);
 }
 
-static void pscw_epoch(Plan *e)
-{
+static void pscw_epoch(Plan *e) {
     MPI_Group world, to, from;
     int targets[64], origins[64], nt = 0, no = 0;
     MPI_Win_get_group(win, &world);
@@ -252,8 +239,7 @@ static void pscw_epoch(Plan *e)
     MPI_Group_free(&world);
 }
 
-static void lock_epoch(Plan *e)
-{
+static void lock_epoch(Plan *e) {
     int targets[64], nt = 0;
     for (int r = 0; r < n_ranks; ++r) {
         if (e->reaches[my_rank * n_ranks + r]) {
@@ -274,8 +260,7 @@ static void lock_epoch(Plan *e)
     }
 }
 
-static void lock_all_epoch(Plan *e)
-{
+static void lock_all_epoch(Plan *e) {
     CALL(ilock_all, MPI_Win_lock_all, 0, win);
     issue_all(e, -1);
     if (!nonblocking) {
@@ -291,8 +276,7 @@ static void lock_all_epoch(Plan *e)
 static int is_locks(Epoch kind) { return LOCK == kind || LOCK_ALL == kind; }
 
 // The epochs in flight end, and what they did is looked at.
-static void land(void)
-{
+static void land(void) {
     if (0 == in_flight) {
         return;
     }
@@ -301,7 +285,7 @@ static void land(void)
         MPI(MPI_Barrier(MPI_COMM_WORLD));
     }
     compare_memory();
-    MPI(MPI_Barrier(MPI_COMM_WORLD));    // nobody begins the next before all have looked
+    MPI(MPI_Barrier(MPI_COMM_WORLD)); // nobody begins the next before all have looked
     for (Plan *e = plans; e < plans + in_flight; ++e) {
         for (int i = 0; i < e->n; ++i) {
             if (my_rank == e->ops[i].origin) {
@@ -319,10 +303,9 @@ static void land(void)
     in_flight = 0;
 }
 
-// Epochs in flight follow each other as blocking ones do. Only locks of different origins come in any order beside what is
-// not everybody's: there a fence is between, or all has landed.
-static void run_epoch(int number)
-{
+// Epochs in flight follow each other as blocking ones do. Only locks of different origins come in any order beside what
+// is not everybody's: there a fence is between, or all has landed.
+static void run_epoch(int number) {
     const Epoch kind = (Epoch) rng_below(&rng, EPOCHS);
     if (in_flight > 0 && FENCE != kind && FENCE != plans[in_flight - 1].kind &&
         (is_locks(kind) || is_locks(plans[in_flight - 1].kind))) {
@@ -331,7 +314,7 @@ static void run_epoch(int number)
     Plan *e = &plans[in_flight++];
     plan_epoch(e, kind, number);
     const int lands = !nonblocking || MOST_IN_FLIGHT == in_flight || 0 == rng_below(&rng, 4);
-    const Rng shared = rng;    // what follows may differ between the ranks
+    const Rng shared = rng; // what follows may differ between the ranks
     rng = rng_make(mix64(rng.state + (uint64_t) my_rank));
     snprintf(note, sizeof(note), "epoch %d of kind %d", number, kind);
     test_note = note;
@@ -355,8 +338,7 @@ static void run_epoch(int number)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     uint64_t seed = argc > 1 && strcmp(argv[1], "-") ? strtoull(argv[1], NULL, 0) : (uint64_t) time(NULL);
     const int epochs = argc > 2 ? atoi(argv[2]) : 30;
     const char *flavor = argc > 3 ? argv[3] : "create";

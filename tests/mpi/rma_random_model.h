@@ -13,7 +13,7 @@ typedef enum { FENCE, PSCW, LOCK, LOCK_ALL, EPOCHS } Epoch;
 
 typedef struct {
     MPI_Datatype type;
-    int size;    // packed
+    int size; // packed
     int extent;
     int is_float;
 } Base;
@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     MPI_Datatype type;
     int count;
-    int span;    // bytes from the first to behind the last
+    int span; // bytes from the first to behind the last
     int n;
     int at[MOST_ELEMENTS];
 } Layout;
@@ -30,10 +30,10 @@ typedef struct {
 typedef struct {
     Kind kind;
     int origin, target, base, op, requests;
-    int disp;    // bytes in the target's window
+    int disp; // bytes in the target's window
     Layout there, here, result;
-    unsigned char *data, *before;    // packed: what goes, what a fetch must bring
-    unsigned char *mine, *got;       // the origin's buffers
+    unsigned char *data, *before; // packed: what goes, what a fetch must bring
+    unsigned char *mine, *got;    // the origin's buffers
 } Op;
 
 static Base bases[8];
@@ -43,10 +43,9 @@ static unsigned char *window, *model;
 static size_t bytes = 65536;
 static Rng rng;
 
-static void make_bases(void)
-{
-    const MPI_Datatype types[] = {MPI_BYTE, MPI_INT, MPI_INT64_T, MPI_DOUBLE, MPI_SHORT,
-                                  MPI_FLOAT, MPI_DOUBLE_INT, MPI_SHORT_INT};
+static void make_bases(void) {
+    const MPI_Datatype types[] = {MPI_BYTE,  MPI_INT,   MPI_INT64_T,    MPI_DOUBLE,
+                                  MPI_SHORT, MPI_FLOAT, MPI_DOUBLE_INT, MPI_SHORT_INT};
     n_bases = (int) (sizeof(types) / sizeof(*types));
     for (int i = 0; i < n_bases; ++i) {
         MPI_Aint lb, extent;
@@ -59,8 +58,7 @@ static void make_bases(void)
 }
 
 // n elements of a base type, laid out in one of several ways.
-static void make_layout(Layout *l, int base, int n, int plain)
-{
+static void make_layout(Layout *l, int base, int n, int plain) {
     const int extent = bases[base].extent;
     int *lengths = malloc(sizeof(int) * (size_t) n), *starts = malloc(sizeof(int) * (size_t) n);
     int shape = plain ? 0 : (int) rng_below(&rng, 5);
@@ -68,7 +66,7 @@ static void make_layout(Layout *l, int base, int n, int plain)
 
     l->n = n;
     l->count = 1;
-    if (0 == shape) {    // contiguous
+    if (0 == shape) { // contiguous
         for (int i = 0; i < n; ++i) {
             l->at[i] = i * extent;
         }
@@ -84,13 +82,13 @@ static void make_layout(Layout *l, int base, int n, int plain)
     while (n % block) {
         --block;
     }
-    if (1 == shape) {    // vector
+    if (1 == shape) { // vector
         for (int i = 0; i < n; ++i) {
             l->at[i] = (i / block * (block + gap) + i % block) * extent;
         }
         MPI_Type_vector(n / block, block, block + gap, bases[base].type, &l->type);
         l->span = l->at[n - 1] + extent;
-    } else if (2 == shape) {    // many of a block with a gap behind it
+    } else if (2 == shape) { // many of a block with a gap behind it
         MPI_Datatype one;
         for (int i = 0; i < n; ++i) {
             l->at[i] = (i / block * (block + gap) + i % block) * extent;
@@ -100,7 +98,7 @@ static void make_layout(Layout *l, int base, int n, int plain)
         MPI_Type_free(&one);
         l->count = n / block;
         l->span = n / block * (block + gap) * extent;
-    } else {    // blocks of random lengths, in order or backwards
+    } else { // blocks of random lengths, in order or backwards
         for (int left = n; left > 0; ++k) {
             lengths[k] = 1 + (int) rng_below(&rng, left < 9 ? left : 9);
             left -= lengths[k];
@@ -125,8 +123,7 @@ static void make_layout(Layout *l, int base, int n, int plain)
     free(starts);
 }
 
-static void free_layout(Layout *l)
-{
+static void free_layout(Layout *l) {
     for (int i = 0; i < n_bases; ++i) {
         if (l->type == bases[i].type) {
             return;
@@ -136,29 +133,27 @@ static void free_layout(Layout *l)
 }
 
 // The fields of a pair: value and index lie at these places in memory, packed without the gap.
-static void copy_element(unsigned char *to, const unsigned char *from, int base, int pack)
-{
+static void copy_element(unsigned char *to, const unsigned char *from, int base, int pack) {
     const int size = bases[base].size, extent = bases[base].extent;
     if (size == extent || MPI_DOUBLE_INT == bases[base].type) {
         memcpy(to, from, (size_t) size);
-    } else {    // short and int
+    } else { // short and int
         memcpy(to, from, 2);
         memcpy(to + (pack ? 2 : 4), from + (pack ? 4 : 2), 4);
     }
 }
 
-#define COMBINE(T)                                                                                 \
-    do {                                                                                           \
-        T a, b;                                                                                    \
-        memcpy(&a, target, sizeof(T));                                                             \
-        memcpy(&b, operand, sizeof(T));                                                            \
-        a = MPI_SUM == op ? (T) (a + b) : MPI_MAX == op ? (a > b ? a : b) : (a < b ? a : b);       \
-        memcpy(target, &a, sizeof(T));                                                             \
+#define COMBINE(T)                                                                                                     \
+    do {                                                                                                               \
+        T a, b;                                                                                                        \
+        memcpy(&a, target, sizeof(T));                                                                                 \
+        memcpy(&b, operand, sizeof(T));                                                                                \
+        a = MPI_SUM == op ? (T) (a + b) : MPI_MAX == op ? (a > b ? a : b) : (a < b ? a : b);                           \
+        memcpy(target, &a, sizeof(T));                                                                                 \
     } while (0)
 
 // target = target op operand, packed
-static void combine(unsigned char *target, const unsigned char *operand, int base, MPI_Op op)
-{
+static void combine(unsigned char *target, const unsigned char *operand, int base, MPI_Op op) {
     const MPI_Datatype t = bases[base].type;
     if (MPI_REPLACE == op) {
         memcpy(target, operand, (size_t) bases[base].size);
@@ -198,13 +193,12 @@ static void combine(unsigned char *target, const unsigned char *operand, int bas
     }
 }
 
-static MPI_Op choose_operator(int base, int fetches)
-{
+static MPI_Op choose_operator(int base, int fetches) {
     const MPI_Datatype t = bases[base].type;
     const MPI_Op any[] = {MPI_REPLACE, MPI_NO_OP};
     const MPI_Op numbers[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_REPLACE, MPI_NO_OP};
     const MPI_Op bits[] = {MPI_BXOR, MPI_BOR, MPI_REPLACE, MPI_NO_OP, MPI_BXOR};
-    const int drop = fetches ? 0 : 1;    // MPI_NO_OP is for fetches
+    const int drop = fetches ? 0 : 1; // MPI_NO_OP is for fetches
     if (MPI_BYTE == t) {
         return bits[rng_below(&rng, 3)];
     }
@@ -215,8 +209,7 @@ static MPI_Op choose_operator(int base, int fetches)
 }
 
 // Values that every operator treats exactly: small whole numbers.
-static void fill_packed(unsigned char *p, int base, int n)
-{
+static void fill_packed(unsigned char *p, int base, int n) {
     const MPI_Datatype t = bases[base].type;
     for (int i = 0; i < n; ++i, p += bases[base].size) {
         const int v = (int) rng_below(&rng, 200) - 100;
@@ -244,8 +237,7 @@ static void fill_packed(unsigned char *p, int base, int n)
 }
 
 // One operation from o to t on memory that no other one of the epoch touches.
-static int plan(Op *op, int o, int t, size_t *used)
-{
+static int plan(Op *op, int o, int t, size_t *used) {
     memset(op, 0, sizeof(*op));
     op->kind = (Kind) rng_below(&rng, KINDS);
     op->origin = o;
@@ -283,8 +275,7 @@ static int plan(Op *op, int o, int t, size_t *used)
     return 1;
 }
 
-static void play_on_model(Op *op)
-{
+static void play_on_model(Op *op) {
     const Base *b = &bases[op->base];
     unsigned char *memory = model + (size_t) op->target * bytes + op->disp;
     unsigned char now_there[16], wanted[16];
@@ -299,7 +290,7 @@ static void play_on_model(Op *op)
         case PUT:
             copy_element(place, operand, op->base, 0);
             break;
-        case CAS:    // every second one is equal
+        case CAS: // every second one is equal
             memcpy(wanted, op->op % 2 ? now_there : op->data + b->size, (size_t) b->size);
             memcpy(op->data + b->size, wanted, (size_t) b->size);
             if (0 == memcmp(now_there, wanted, (size_t) b->size)) {

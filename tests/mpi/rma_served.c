@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: a rank that computes, or does nothing but operations which need nobody else, serves the others all the same.
-//   loop     rank 0 puts into its neighbour's memory and calls nothing else, until rank 2, whose operations on a dynamic
+// Description: a rank that computes, or does nothing but operations which need nobody else, serves the others all the
+// same.
+//   loop     rank 0 puts into its neighbour's memory and calls nothing else, until rank 2, whose operations on a
+//   dynamic
 //            window need rank 0's engine, has ended its epoch
 //   poll     the same, but rank 0 gets with requests, which are over when they are waited for
-//   many     rank 0 computes until rank 1's many small operations are there: its thread takes them in together, not a few
+//   many     rank 0 computes until rank 1's many small operations are there: its thread takes them in together, not a
+//   few
 //            whenever its timer wakes it. Not with argv[1]: unthreaded
 #include "counters.h"
 
 enum { SERVED = 1, OPERATIONS = 500, ROUNDS = 8, PATIENCE_S = 20 };
 
-static volatile int64_t *flag;      // in memory of rank 0 that all have: 1 when the round's operations are done
+static volatile int64_t *flag; // in memory of rank 0 that all have: 1 when the round's operations are done
 static MPI_Win flags, window;
-static MPI_Aint there;              // of rank 0's memory in the dynamic window
+static MPI_Aint there; // of rank 0's memory in the dynamic window
 
-static void tell(int64_t value)
-{
+static void tell(int64_t value) {
     MPI(MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, flags));
     MPI(MPI_Win_flush(0, flags));
 }
 
 // One epoch of `count` gets and puts of 8 bytes each, checked.
-static void operate(int count, int64_t value)
-{
+static void operate(int count, int64_t value) {
     int64_t got = -1;
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window));
     for (int i = 0; i < count; ++i) {
@@ -33,11 +34,11 @@ static void operate(int count, int64_t value)
     }
     MPI(MPI_Get(&got, 1, MPI_INT64_T, 0, there + (MPI_Aint) (8 * (count - 1)), 1, MPI_INT64_T, window));
     MPI(MPI_Win_unlock(0, window));
-    CHECK(value + count - 1 == got, "%" PRId64 " instead of %" PRId64 " after %d operations", got, value + count - 1, count);
+    CHECK(value + count - 1 == got, "%" PRId64 " instead of %" PRId64 " after %d operations", got, value + count - 1,
+          count);
 }
 
-static void loop(int round, int by_requests)
-{
+static void loop(int round, int by_requests) {
     int64_t value = round, got;
     if (0 == my_rank) {
         *flag = 0;
@@ -63,8 +64,7 @@ static void loop(int round, int by_requests)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static unsigned long long many(int round)
-{
+static unsigned long long many(int round) {
     unsigned long long before = 0, woken = 0;
     if (0 == my_rank) {
         *flag = 0;
@@ -84,8 +84,7 @@ static unsigned long long many(int round)
     return woken;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 3);
     const int threaded = argc < 2 || 0 != strcmp(argv[1], "unthreaded");
     begin_counters();

@@ -14,8 +14,7 @@ static volatile int *mine, *theirs; // theirs: of the rank to the left
 
 static int neighbour(int by) { return (my_rank + by + n_ranks) % n_ranks; }
 
-static MPI_Group only(int rank)
-{
+static MPI_Group only(int rank) {
     MPI_Group world, one;
     MPI(MPI_Comm_group(MPI_COMM_WORLD, &world));
     MPI(MPI_Group_incl(world, 1, &rank, &one));
@@ -24,8 +23,7 @@ static MPI_Group only(int rank)
 }
 
 // Even ranks expose what the odd ones to their right load and store in; each is late in turn.
-static void exposed(int round)
-{
+static void exposed(int round) {
     const int last = 1000 * round, next = 1000 * round + 1;
     if (0 == my_rank % 2 && my_rank + 1 < n_ranks) {
         MPI_Group origin = only(neighbour(1));
@@ -52,8 +50,7 @@ static void exposed(int round)
     }
 }
 
-static void fenced(int round)
-{
+static void fenced(int round) {
     MPI(MPI_Win_fence(0, win));
     usleep(round % n_ranks == my_rank ? LATE_US : 0);
     *mine = 7 * round + my_rank;
@@ -63,8 +60,7 @@ static void fenced(int round)
 }
 
 // Each adds one, and holds the number it read for a while.
-static void locked(int round)
-{
+static void locked(int round) {
     *mine = 0;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     for (int i = 0; i < 2; ++i) {
@@ -83,8 +79,7 @@ static void locked(int round)
 }
 
 // Some say that the parts need not be next to each other, others do not: all mean the same memory.
-static void hints_differ(void)
-{
+static void hints_differ(void) {
     enum { INTS = 10 };
     MPI_Win window;
     MPI_Info info;
@@ -92,8 +87,8 @@ static void hints_differ(void)
     int unit, *own, *next;
     MPI(MPI_Info_create(&info));
     MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
-    MPI(MPI_Win_allocate_shared(INTS * sizeof(int), sizeof(int), 0 == my_rank ? info : MPI_INFO_NULL, MPI_COMM_WORLD, &own,
-                                &window));
+    MPI(MPI_Win_allocate_shared(INTS * sizeof(int), sizeof(int), 0 == my_rank ? info : MPI_INFO_NULL, MPI_COMM_WORLD,
+                                &own, &window));
     MPI(MPI_Info_free(&info));
     MPI(MPI_Win_shared_query(window, neighbour(1), &bytes, &unit, &next));
     MPI(MPI_Win_lock_all(0, window));
@@ -111,8 +106,7 @@ static void hints_differ(void)
     MPI(MPI_Win_free(&window));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Aint bytes;
     int unit;
     begin(&argc, &argv, 2);

@@ -16,26 +16,23 @@ static MPI_Group others;
 static uint64_t put_key(int from, int to, int round) { return key_of(310, from * 64 + to, (uint64_t) round, 0); }
 static uint64_t get_key(int from, int to, int round) { return key_of(311, from * 64 + to, (uint64_t) round, 0); }
 
-static void compute(int round)
-{
+static void compute(int round) {
     if (0 != round % 3) {
         const double until = MPI_Wtime() + 0.002 * (round % 3);
-        while (MPI_Wtime() < until) {
-        }
+        while (MPI_Wtime() < until) {}
     }
 }
 
-static void move(int to)
-{
+static void move(int to) {
     unsigned char *place = mine + (size_t) to * part;
     const MPI_Aint there = (MPI_Aint) ((size_t) my_rank * part);
     MPI(MPI_Put(place, (int) half, MPI_BYTE, to, there, (int) half, MPI_BYTE, win));
-    MPI(MPI_Get(place + half, (int) (part - half), MPI_BYTE, to, there + (MPI_Aint) half, (int) (part - half), MPI_BYTE, win));
+    MPI(MPI_Get(place + half, (int) (part - half), MPI_BYTE, to, there + (MPI_Aint) half, (int) (part - half), MPI_BYTE,
+                win));
 }
 
 // Under a lock: the second put stands behind the first, whoever makes the copies, and a request ends with its own.
-static void move_in_order(int to, int round)
-{
+static void move_in_order(int to, int round) {
     unsigned char *place = mine + (size_t) to * part;
     unsigned char *zeros = calloc(1, half);
     const MPI_Aint there = (MPI_Aint) ((size_t) my_rank * part);
@@ -45,16 +42,17 @@ static void move_in_order(int to, int round)
     MPI(MPI_Win_flush(to, win));
     free(zeros);
     MPI(MPI_Rput(place, (int) half, MPI_BYTE, to, there, (int) half, MPI_BYTE, win, &request));
-    MPI(MPI_Get(place + half, (int) (part - half), MPI_BYTE, to, there + (MPI_Aint) half, (int) (part - half), MPI_BYTE, win));
+    MPI(MPI_Get(place + half, (int) (part - half), MPI_BYTE, to, there + (MPI_Aint) half, (int) (part - half), MPI_BYTE,
+                win));
     for (int flag = 0; !flag;) {
         MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
     }
     MPI(MPI_Win_flush_local(to, win));
-    CHECK(-1 == first_wrong(place + half, part - half, get_key(my_rank, to, round), 0), "flushed, and not there: from %d", to);
+    CHECK(-1 == first_wrong(place + half, part - half, get_key(my_rank, to, round), 0),
+          "flushed, and not there: from %d", to);
 }
 
-static void epoch(int kind, int round)
-{
+static void epoch(int kind, int round) {
     if (0 == kind) {
         MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
     } else if (1 == kind) {
@@ -89,8 +87,7 @@ static void epoch(int kind, int round)
     }
 }
 
-static void one_round(int kind, int round)
-{
+static void one_round(int kind, int round) {
     for (int r = 0; r < n_ranks; ++r) {
         fill(mine + (size_t) r * part, half, put_key(my_rank, r, round));
         fill(memory + (size_t) r * part + half, part - half, get_key(r, my_rank, round));
@@ -110,14 +107,14 @@ static void one_round(int kind, int round)
         const int64_t put = first_wrong(memory + (size_t) r * part, half, put_key(r, my_rank, round), 0);
         const int64_t got = first_wrong(mine + (size_t) r * part + half, part - half, get_key(my_rank, r, round), 0);
         CHECK(-1 == put, "%s: what %d put is wrong at %" PRId64 " of %zu", epoch_names[kind], r, put, half);
-        CHECK(-1 == got, "%s: what was got of %d is wrong at %" PRId64 " of %zu", epoch_names[kind], r, got, part - half);
+        CHECK(-1 == got, "%s: what was got of %d is wrong at %" PRId64 " of %zu", epoch_names[kind], r, got,
+              part - half);
     }
     MPI(MPI_Win_unlock(my_rank, win));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const size_t sizes[] = {262144, 300001, 1500000};
     MPI_Group world;
     MPI_Init(&argc, &argv);

@@ -5,8 +5,7 @@
 
 enum { N = 200000, SUMS = 1000 };
 
-static void windows(int created)
-{
+static void windows(int created) {
     unsigned char *base, *in = guarded_alloc(N), *out = guarded_alloc(N);
     unsigned char *own = malloc(2 * N + SUMS * sizeof(int));
     MPI_Win win, sum_win;
@@ -44,8 +43,7 @@ static void windows(int created)
         VERIFY(base, N, key_of(170, from, round, 0), "what was put here");
         VERIFY(in, N, key_of(171, to, round, 0), "what was got");
         for (int i = 0; i < SUMS; ++i) {
-            CHECK(sums[i] == my_rank + n_ranks * i, "sum %d is %d, expected %d", i, sums[i],
-                  my_rank + n_ranks * i);
+            CHECK(sums[i] == my_rank + n_ranks * i, "sum %d is %d, expected %d", i, sums[i], my_rank + n_ranks * i);
         }
         test_note = "get under a shared lock";
         MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -63,8 +61,7 @@ static void windows(int created)
     free(own);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     windows(0);
     windows(1);

@@ -11,14 +11,10 @@ static unsigned char *mine;
 static int target, origin;
 static uint64_t number;
 
-static volatile int64_t *go(void)
-{
-    return (volatile int64_t *) (memory + SPAN);
-}
+static volatile int64_t *go(void) { return (volatile int64_t *) (memory + SPAN); }
 
 // `count` pieces of `length` bytes, `stride` apart, by one call; here they are `here` apart.
-static void one(size_t length, size_t stride, size_t here, int count, int get, int computes)
-{
+static void one(size_t length, size_t stride, size_t here, int count, int get, int computes) {
     const uint64_t before = key_of(300, my_rank / 2, ++number, 0), after = key_of(301, my_rank / 2, number, 0);
     MPI_Datatype there_type, here_type;
     MPI(MPI_Type_vector(count, (int) length, (int) stride, MPI_BYTE, &there_type));
@@ -29,8 +25,7 @@ static void one(size_t length, size_t stride, size_t here, int count, int get, i
     *go() = 0;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (!origin) {
-        while (computes && 0 == *go()) {
-        }
+        while (computes && 0 == *go()) {}
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
     } else {
         const int64_t word = 1;
@@ -58,8 +53,10 @@ static void one(size_t length, size_t stride, size_t here, int count, int get, i
             memcpy(expected + (size_t) i * apart, source + (size_t) i * other, length);
         }
         for (size_t i = 0; i < SPAN; ++i) {
-            CHECK(written[i] == expected[i], "byte %zu of a %s of %d x %zu bytes, %zu apart there and %zu here, is %d, "
-                  "expected %d", i, get ? "get" : "put", count, length, stride, here, written[i], expected[i]);
+            CHECK(written[i] == expected[i],
+                  "byte %zu of a %s of %d x %zu bytes, %zu apart there and %zu here, is %d, "
+                  "expected %d",
+                  i, get ? "get" : "put", count, length, stride, here, written[i], expected[i]);
         }
         free(expected);
         free(source);
@@ -68,8 +65,7 @@ static void one(size_t length, size_t stride, size_t here, int count, int get, i
     MPI(MPI_Type_free(&here_type));
 }
 
-static void all(const char *whose)
-{
+static void all(const char *whose) {
     static const size_t lengths[] = {1, 24, 64, 1000, 4096, 20000};
     static const size_t gaps[] = {0, 3, 1024, 1025};
     test_note = whose;
@@ -87,8 +83,7 @@ static void all(const char *whose)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     CHECK(0 == n_ranks % 2, "it takes pairs of ranks");
     const size_t bytes = SPAN + sizeof(int64_t);

@@ -10,8 +10,7 @@ enum { THREADS = 4, ROUNDS = 300, FETCHED = 8, CELLS = 16 };
 static MPI_Win win;
 static int64_t *memory;
 
-static void *work(void *argument)
-{
+static void *work(void *argument) {
     const int id = *(int *) argument;
     const int64_t one = 1;
 
@@ -30,8 +29,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     pthread_t threads[THREADS];
     int ids[THREADS], provided;
     int64_t mine[2] = {0, 0}, all[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: the counterpart of rma_patterns for libraries whose calls all wait: the same seven ways in which one-sided
-// programs lose time, by plain MPI. Each is arranged so that whoever is late is told to come by what the other does after
-// its call, or comes after half a second; the others then have waited. Prints each with what it cost, and fails where
-// fewer than argv[1] wait.
+// Description: the counterpart of rma_patterns for libraries whose calls all wait: the same seven ways in which
+// one-sided programs lose time, by plain MPI. Each is arranged so that whoever is late is told to come by what the
+// other does after its call, or comes after half a second; the others then have waited. Prints each with what it cost,
+// and fails where fewer than argv[1] wait.
 #include "check.h"
 
 enum { BIG = 1 << 17, NEWS = 77 };
@@ -14,23 +14,15 @@ static int64_t *memory, *data;
 static int64_t stamp;
 static int patterns, waits;
 
-static int origin(void)
-{
-    return 0 == my_rank;
-}
+static int origin(void) { return 0 == my_rank; }
 
-static void tell(void)
-{
-    MPI(MPI_Send(NULL, 0, MPI_BYTE, 1 - my_rank, NEWS, MPI_COMM_WORLD));
-}
+static void tell(void) { MPI(MPI_Send(NULL, 0, MPI_BYTE, 1 - my_rank, NEWS, MPI_COMM_WORLD)); }
 
 // No call of MPI but the one that ends it: who comes late computes. 0: it was not told in time.
-static int told_in_time(void)
-{
+static int told_in_time(void) {
     const double end = now() + patience;
     int there = 0;
-    while (now() < end) {
-    }
+    while (now() < end) {}
     MPI(MPI_Iprobe(1 - my_rank, NEWS, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
     for (int i = 0; i < 100 && !there; ++i) { // it may lie in a transport
         MPI(MPI_Iprobe(1 - my_rank, NEWS, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
@@ -38,14 +30,10 @@ static int told_in_time(void)
     return there;
 }
 
-static void hear(void)
-{
-    MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1 - my_rank, NEWS, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
+static void hear(void) { MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1 - my_rank, NEWS, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); }
 
 // Computes until the last cell has the value, or patience is at its end.
-static int there_in_time(int64_t value)
-{
+static int there_in_time(int64_t value) {
     const double end = now() + patience;
     while (*(volatile int64_t *) (memory + BIG - 1) != value) {
         if (now() > end) {
@@ -56,8 +44,7 @@ static int there_in_time(int64_t value)
     return 1;
 }
 
-static void begin_pattern(const char *name)
-{
+static void begin_pattern(const char *name) {
     test_note = name;
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     memset(memory, 0, BIG * sizeof(*memory));
@@ -68,14 +55,10 @@ static void begin_pattern(const char *name)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-static void put(void)
-{
-    MPI(MPI_Put(data, BIG, MPI_INT64_T, 1 - my_rank, 0, BIG, MPI_INT64_T, win));
-}
+static void put(void) { MPI(MPI_Put(data, BIG, MPI_INT64_T, 1 - my_rank, 0, BIG, MPI_INT64_T, win)); }
 
 // in_time: of whoever is late, else 1
-static void end_pattern(int in_time)
-{
+static void end_pattern(int in_time) {
     int all = 0;
     MPI(MPI_Allreduce(&in_time, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     ++patterns;
@@ -85,8 +68,7 @@ static void end_pattern(int in_time)
     }
 }
 
-static void late_post(MPI_Group group)
-{
+static void late_post(MPI_Group group) {
     int in_time = 1;
     begin_pattern("late post");
     if (origin()) {
@@ -103,8 +85,7 @@ static void late_post(MPI_Group group)
     end_pattern(in_time);
 }
 
-static void early_transfer(MPI_Group group)
-{
+static void early_transfer(MPI_Group group) {
     int in_time = 1;
     begin_pattern("early transfer");
     if (origin()) {
@@ -121,8 +102,7 @@ static void early_transfer(MPI_Group group)
     end_pattern(in_time);
 }
 
-static void early_wait(MPI_Group group)
-{
+static void early_wait(MPI_Group group) {
     int in_time = 1;
     begin_pattern("early wait");
     if (origin()) {
@@ -139,8 +119,7 @@ static void early_wait(MPI_Group group)
     end_pattern(in_time);
 }
 
-static void late_complete(MPI_Group group)
-{
+static void late_complete(MPI_Group group) {
     int in_time = 1;
     begin_pattern("late complete");
     if (origin()) {
@@ -157,8 +136,7 @@ static void late_complete(MPI_Group group)
     end_pattern(in_time);
 }
 
-static void early_fence(void)
-{
+static void early_fence(void) {
     int in_time = 1;
     begin_pattern("early fence");
     if (origin()) {
@@ -175,8 +153,7 @@ static void early_fence(void)
     end_pattern(in_time);
 }
 
-static void wait_at_fence(void)
-{
+static void wait_at_fence(void) {
     int in_time = 1;
     begin_pattern("wait at fence");
     MPI(MPI_Win_fence(0, win));
@@ -190,8 +167,7 @@ static void wait_at_fence(void)
     end_pattern(in_time);
 }
 
-static void late_unlock(void)
-{
+static void late_unlock(void) {
     int in_time = 1;
     begin_pattern("late unlock");
     if (origin()) {
@@ -210,8 +186,7 @@ static void late_unlock(void)
     end_pattern(in_time);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Group world, group;
     int other;
     begin(&argc, &argv, 2);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Description: what windows are made with and show of themselves: the five attributes of every flavour, the standard's
-// info keys, windows without bytes, MPI_Win_sync in and outside epochs, wrong arguments of the calls that return requests.
+// info keys, windows without bytes, MPI_Win_sync in and outside epochs, wrong arguments of the calls that return
+// requests.
 #include "mpix.h"
 
 #define EXPECT(call, class) expect_at(__LINE__, #call, call, class)
 
-static void expect_at(int line, const char *call, int rc, int class)
-{
+static void expect_at(int line, const char *call, int rc, int class) {
     int got = MPI_SUCCESS;
     if (MPI_SUCCESS != rc) {
         MPI_Error_class(rc, &got);
@@ -17,8 +17,7 @@ static void expect_at(int line, const char *call, int rc, int class)
 static MPI_Comm node; // the processes of this one's node
 static int rank, size;
 
-static void *attribute(MPI_Win win, int key)
-{
+static void *attribute(MPI_Win win, int key) {
     void *value = NULL;
     int found = 0;
     MPI(MPI_Win_get_attr(win, key, &value, &found));
@@ -26,18 +25,16 @@ static void *attribute(MPI_Win win, int key)
     return value;
 }
 
-static void shows(MPI_Win win, int flavor, void *base, MPI_Aint bytes, int unit)
-{
-    CHECK(attribute(win, MPI_WIN_BASE) == base, "flavour %d: the base is %p, not %p", flavor, attribute(win, MPI_WIN_BASE),
-          base);
+static void shows(MPI_Win win, int flavor, void *base, MPI_Aint bytes, int unit) {
+    CHECK(attribute(win, MPI_WIN_BASE) == base, "flavour %d: the base is %p, not %p", flavor,
+          attribute(win, MPI_WIN_BASE), base);
     CHECK(*(MPI_Aint *) attribute(win, MPI_WIN_SIZE) == bytes, "flavour %d: the size", flavor);
     CHECK(*(int *) attribute(win, MPI_WIN_DISP_UNIT) == unit, "flavour %d: the unit", flavor);
     CHECK(*(int *) attribute(win, MPI_WIN_CREATE_FLAVOR) == flavor, "flavour %d", flavor);
     CHECK(*(int *) attribute(win, MPI_WIN_MODEL) == MPI_WIN_UNIFIED, "flavour %d: the model", flavor);
 }
 
-static void attributes(void)
-{
+static void attributes(void) {
     test_note = "attributes";
     char here[100], *memory = NULL;
     MPI_Win win;
@@ -56,8 +53,7 @@ static void attributes(void)
 }
 
 // Windows that have no bytes, at all or at some processes.
-static void empty(void)
-{
+static void empty(void) {
     test_note = "empty windows";
     char *memory = NULL;
     MPI_Aint bytes = -1;
@@ -87,8 +83,7 @@ static void empty(void)
     MPI(MPI_Win_free(&win));
 }
 
-static int hint_is(MPI_Win win, const char *key, const char *value)
-{
+static int hint_is(MPI_Win win, const char *key, const char *value) {
     MPI_Info told;
     char now[MPI_MAX_INFO_VAL + 1] = "";
     int found = 0;
@@ -99,10 +94,10 @@ static int hint_is(MPI_Win win, const char *key, const char *value)
 }
 
 // A window with this key does what any does.
-static void with_info(const char *key, const char *value)
-{
+static void with_info(const char *key, const char *value) {
     test_note = key;
-    const int right = (my_rank + 1) % n_ranks, left = (my_rank + n_ranks - 1) % n_ranks, locks = 0 != strcmp(key, "no_locks");
+    const int right = (my_rank + 1) % n_ranks, left = (my_rank + n_ranks - 1) % n_ranks,
+              locks = 0 != strcmp(key, "no_locks");
     int *memory, mine[2] = {my_rank, 5};
     MPI_Info info, told;
     MPI_Win win;
@@ -149,10 +144,12 @@ static void with_info(const char *key, const char *value)
     MPI(MPI_Win_free(&win));
 }
 
-static void info_keys(void)
-{
-    static const char *const defaults[][2] = {{"no_locks", "false"}, {"same_size", "false"}, {"same_disp_unit", "false"},
-        {"accumulate_ops", "same_op_no_op"}, {"accumulate_ordering", "rar,raw,war,waw"}};
+static void info_keys(void) {
+    static const char *const defaults[][2] = {{"no_locks", "false"},
+                                              {"same_size", "false"},
+                                              {"same_disp_unit", "false"},
+                                              {"accumulate_ops", "same_op_no_op"},
+                                              {"accumulate_ordering", "rar,raw,war,waw"}};
     int *memory;
     MPI_Win win;
     test_note = "default hints";
@@ -162,9 +159,15 @@ static void info_keys(void)
     }
     MPI(MPI_Win_free(&win));
     static const char *const keys[][2] = {
-        {"no_locks", "true"}, {"no_locks", "false"}, {"same_size", "true"}, {"same_disp_unit", "true"},
-        {"accumulate_ops", "same_op"}, {"accumulate_ops", "same_op_no_op"}, {"accumulate_ordering", "none"},
-        {"accumulate_ordering", "rar,raw,war,waw"}, {"something_else", "entirely"},
+        {"no_locks", "true"},
+        {"no_locks", "false"},
+        {"same_size", "true"},
+        {"same_disp_unit", "true"},
+        {"accumulate_ops", "same_op"},
+        {"accumulate_ops", "same_op_no_op"},
+        {"accumulate_ordering", "none"},
+        {"accumulate_ordering", "rar,raw,war,waw"},
+        {"something_else", "entirely"},
     };
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); ++k) {
         with_info(keys[k][0], keys[k][1]);
@@ -172,8 +175,7 @@ static void info_keys(void)
 }
 
 // Between fences osc/sm allows it, and outside all epochs: programs that share memory do that.
-static void sync_anywhere(void)
-{
+static void sync_anywhere(void) {
     test_note = "MPI_Win_sync";
     int *mine, *theirs, unit;
     MPI_Aint bytes;
@@ -203,8 +205,7 @@ static void sync_anywhere(void)
 }
 
 // They are not Open MPI's, so nobody before them looks at what they are given.
-static void wrong_arguments(void)
-{
+static void wrong_arguments(void) {
     test_note = "wrong arguments";
     MPI_Request r = MPI_REQUEST_NULL;
     MPI_Group group;
@@ -230,8 +231,7 @@ static void wrong_arguments(void)
     MPI(MPI_Win_free(&win));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     load_mpix();
     MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));

@@ -8,21 +8,18 @@ enum { TAG = 3, MAX_SIZE = 4 << 20 };
 static unsigned char *out, *in;
 static char note[100];
 
-static void judge(const MPI_Status *status, int me, size_t n, uint64_t key)
-{
+static void judge(const MPI_Status *status, int me, size_t n, uint64_t key) {
     CHECK_STATUS(status, me, TAG, n);
     VERIFY(in, n, key, "message to self");
     VERIFY_VALUE(in + n, 16, BLANK_VALUE, "bytes after it");
 }
 
-static void make(size_t n, uint64_t key)
-{
+static void make(size_t n, uint64_t key) {
     fill(out, n, key);
     memset(in, BLANK_VALUE, n + 16);
 }
 
-static void on(MPI_Comm comm, const char *name)
-{
+static void on(MPI_Comm comm, const char *name) {
     static const size_t sizes[] = {0, 1, 17, 1000, 4095, 4096, 4097, 65536, 65537, 200000, MAX_SIZE};
     MPI_Request request[2];
     MPI_Status status[2];
@@ -33,8 +30,8 @@ static void on(MPI_Comm comm, const char *name)
         size_t n = sizes[s];
         int k = (int) n;
         snprintf(note, sizeof(note), "%zu bytes to self on %s", n, name);
-        for (int mode = 0; mode < 4; ++mode) {          // isend, issend, ibsend, irsend
-            for (int late = 0; late < 2; ++late) {      // the receive after the send
+        for (int mode = 0; mode < 4; ++mode) {     // isend, issend, ibsend, irsend
+            for (int late = 0; late < 2; ++late) { // the receive after the send
                 uint64_t key = key_of(80, n, mode, late);
                 int source = late ? me : MPI_ANY_SOURCE, tag = mode % 2 ? TAG : MPI_ANY_TAG;
                 void *attached = NULL, *back;
@@ -133,16 +130,16 @@ static void on(MPI_Comm comm, const char *name)
     MPI(MPI_Type_free(&strided));
 }
 
-// Both sides of such a message have ended when both calls have returned: the first test says so (programs take it for granted).
-static void ended(MPI_Comm comm)
-{
+// Both sides of such a message have ended when both calls have returned: the first test says so (programs take it for
+// granted).
+static void ended(MPI_Comm comm) {
     static const int sizes[] = {0, 1, 1000, 65537, 1 << 20};
     enum { MESSAGES = 3 };
     MPI_Request request[2 * MESSAGES];
     int me;
     MPI(MPI_Comm_rank(comm, &me));
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); ++s) {
-        for (int form = 0; form < 8; ++form) {          // isend, issend, persistent, send; the receive after the send
+        for (int form = 0; form < 8; ++form) { // isend, issend, persistent, send; the receive after the send
             const int late = form / 4, n = sizes[s];
             int flag = 0;
             if (late && 3 == form % 4) {
@@ -157,13 +154,18 @@ static void ended(MPI_Comm comm)
                 MPI_Request *const sent = &request[MESSAGES + i];
                 *sent = MPI_REQUEST_NULL;
                 switch (form % 4) {
-                case 0: MPI(MPI_Isend(out, n, MPI_BYTE, me, TAG, comm, sent)); break;
-                case 1: MPI(MPI_Issend(out, n, MPI_BYTE, me, TAG, comm, sent)); break;
+                case 0:
+                    MPI(MPI_Isend(out, n, MPI_BYTE, me, TAG, comm, sent));
+                    break;
+                case 1:
+                    MPI(MPI_Issend(out, n, MPI_BYTE, me, TAG, comm, sent));
+                    break;
                 case 2:
                     MPI(MPI_Send_init(out, n, MPI_BYTE, me, TAG, comm, sent));
                     MPI(MPI_Start(sent));
                     break;
-                default: MPI(MPI_Send(out, n, MPI_BYTE, me, TAG, comm));
+                default:
+                    MPI(MPI_Send(out, n, MPI_BYTE, me, TAG, comm));
                 }
             }
             for (int i = 0; late && i < MESSAGES; ++i) {
@@ -179,8 +181,7 @@ static void ended(MPI_Comm comm)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     out = guarded_alloc(MAX_SIZE + 64);
     in = guarded_alloc(MAX_SIZE + 64);

@@ -5,8 +5,7 @@
 
 enum { TAG = 7 };
 
-static void blocking(unsigned char *buf, int from, int to, size_t n)
-{
+static void blocking(unsigned char *buf, int from, int to, size_t n) {
     uint64_t key = key_of(1, from, to, n);
     if (my_rank == from) {
         fill(buf, n, key);
@@ -21,8 +20,7 @@ static void blocking(unsigned char *buf, int from, int to, size_t n)
     }
 }
 
-static void nonblocking(unsigned char *out, unsigned char *in, size_t n)
-{
+static void nonblocking(unsigned char *out, unsigned char *in, size_t n) {
     int next = (my_rank + 1) % n_ranks, prev = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Request request[4];
     MPI_Status status[4];
@@ -43,8 +41,7 @@ static void nonblocking(unsigned char *out, unsigned char *in, size_t n)
     VERIFY(out, n, key_of(2, my_rank, next, n), "send buffer");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     size_t max = argc > 1 ? strtoul(argv[1], NULL, 0) : (size_t) 8 << 20;
     unsigned char *out = guarded_alloc(2 * max + 3), *in = guarded_alloc(2 * max + 3);
@@ -55,7 +52,7 @@ int main(int argc, char **argv)
         for (int d = -1; d <= 1; ++d) {
             size_t n = power + (size_t) d;
             if ((0 == power && d < 0) || (power <= 2 && power > 0 && d < 1) || n > max + 1) {
-                continue;   // 0 and 1 come from power 0, 2 from power 1
+                continue; // 0 and 1 come from power 0, 2 from power 1
             }
             snprintf(note, sizeof(note), "sending %zu bytes", n);
             for (int a = 0; a + 1 < n_ranks; ++a) {

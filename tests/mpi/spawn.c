@@ -9,8 +9,7 @@ enum { MAX_SIZE = 4 << 20, TIMES = 2 };
 static const size_t sizes[] = {0, 1, 1000, 8192, 65536, 70001, 1 << 20, MAX_SIZE};
 enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-static void together(MPI_Comm comm, int side)
-{
+static void together(MPI_Comm comm, int side) {
     MPI_Comm all;
     int rank, size, sum = 0, one = 1, remote, local;
     MPI(MPI_Comm_size(comm, &local));
@@ -40,8 +39,7 @@ static void together(MPI_Comm comm, int side)
     MPI(MPI_Comm_disconnect(&comm));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     MPI_Comm parent, children;
     begin(&argc, &argv, 1);
     int n = argc > 1 ? atoi(argv[1]) : 2;

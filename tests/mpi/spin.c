@@ -6,8 +6,7 @@
 
 enum { MAX_SIZE = 4 << 20, K = 3 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     double seconds = argc > 1 ? atof(argv[1]) : 3.0, pause = argc > 2 ? atof(argv[2]) * 1e-3 : 0.0;
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks, go = 1;
@@ -34,14 +33,13 @@ int main(int argc, char **argv)
         for (int i = 0; i < K; ++i) {
             MPI(MPI_Isend(out[i], (int) n[i], MPI_BYTE, to, i, MPI_COMM_WORLD, &request[K + i]));
         }
-        for (double until = now() + pause; now() < until;) {
-        }
+        for (double until = now() + pause; now() < until;) {}
         MPI(MPI_Waitall(2 * K, request, status));
         for (int i = 0; i < K; ++i) {
             CHECK_STATUS(&status[i], from, i, n[i]);
             VERIFY(in[i], n[i], key_of(220, from, round, i), "message");
         }
-        go = now() < end;      // rank 0's clock decides for all
+        go = now() < end; // rank 0's clock decides for all
         MPI(MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD));
     }
     for (int i = 0; i < K; ++i) {

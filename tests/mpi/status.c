@@ -7,15 +7,14 @@ enum { TAG = 3, N = 100, LARGE = 100000, MARK = 4711 };
 
 static unsigned char *buf;
 
-#define CHECK_MARK(status, what)                                                                   \
-    do {                                                                                           \
-        CHECK(MARK == (status).MPI_ERROR, "%s wrote %d into MPI_ERROR", what, (status).MPI_ERROR); \
-        CHECK_STATUS(&(status), my_peer, TAG, N);                                                  \
+#define CHECK_MARK(status, what)                                                                                       \
+    do {                                                                                                               \
+        CHECK(MARK == (status).MPI_ERROR, "%s wrote %d into MPI_ERROR", what, (status).MPI_ERROR);                     \
+        CHECK_STATUS(&(status), my_peer, TAG, N);                                                                      \
     } while (0)
 
 // "The error field is never modified" by calls that complete one operation.
-static void error_field(void)
-{
+static void error_field(void) {
     test_note = "MPI_ERROR of a status";
     if (0 == my_side) {
         for (int i = 0; i < 3; ++i) {
@@ -43,8 +42,7 @@ static void error_field(void)
 }
 
 // The message outlives the handle by which it was found.
-static void freed_communicator(size_t n, int immediate)
-{
+static void freed_communicator(size_t n, int immediate) {
     test_note = "a message whose communicator was freed";
     MPI_Comm comm, other[8];
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -82,8 +80,7 @@ static void freed_communicator(size_t n, int immediate)
 }
 
 // Refused for want of room, started again when there is some.
-static void start_again(void)
-{
+static void start_again(void) {
     test_note = "a persistent buffered send without room";
     MPI_Comm comm;
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -115,8 +112,7 @@ static void start_again(void)
     MPI(MPI_Comm_free(&comm));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     buf = guarded_alloc(LARGE);
     error_field();

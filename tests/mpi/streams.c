@@ -6,11 +6,11 @@
 
 enum { WINDOW = 24 << 20, ROUNDS = 4, PATIENCE_S = 20 };
 
-static void receive(unsigned char *buffer, size_t bytes, int count, int round, MPI_Request *requests)
-{
+static void receive(unsigned char *buffer, size_t bytes, int count, int round, MPI_Request *requests) {
     memset(buffer, 0, bytes * (size_t) count);
     for (int i = 0; i < count; ++i) {
-        MPI(MPI_Irecv(buffer + (size_t) i * bytes, (int) bytes, MPI_BYTE, my_peer, round, MPI_COMM_WORLD, &requests[i]));
+        MPI(MPI_Irecv(buffer + (size_t) i * bytes, (int) bytes, MPI_BYTE, my_peer, round, MPI_COMM_WORLD,
+                      &requests[i]));
     }
     MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 100, MPI_COMM_WORLD));
     const volatile unsigned char *last = buffer + bytes * (size_t) count - 1;
@@ -21,8 +21,7 @@ static void receive(unsigned char *buffer, size_t bytes, int count, int round, M
     MPI(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const size_t bytes = argc > 1 ? (size_t) atol(argv[1]) : 65536;
     const int count = (int) (WINDOW / bytes);

@@ -28,8 +28,7 @@ typedef struct {
 static MPI_Comm comms[2];
 static Message plan[PLAN];
 
-static void draw_plan(Rng *rng)
-{
+static void draw_plan(Rng *rng) {
     size_t budget = 24 << 20;
     for (int i = 0; i < PLAN; ++i) {
         Message *m = &plan[i];
@@ -55,8 +54,7 @@ static void draw_plan(Rng *rng)
     }
 }
 
-static void side_make(Side *side, size_t n, int strided)
-{
+static void side_make(Side *side, size_t n, int strided) {
     side->strided = strided && n > 0;
     side->type = MPI_BYTE;
     side->span = n;
@@ -71,13 +69,9 @@ static void side_make(Side *side, size_t n, int strided)
     side->buf = guarded_alloc(side->span);
 }
 
-static int side_count(const Side *side, size_t n)
-{
-    return side->strided ? 1 : (int) n;
-}
+static int side_count(const Side *side, size_t n) { return side->strided ? 1 : (int) n; }
 
-static void side_fill(Side *side, size_t n, uint64_t key)
-{
+static void side_fill(Side *side, size_t n, uint64_t key) {
     if (!side->strided) {
         fill(side->buf, n, key);
         return;
@@ -87,8 +81,7 @@ static void side_fill(Side *side, size_t n, uint64_t key)
     }
 }
 
-static void side_judge(const Side *side, size_t n, uint64_t key, const char *what)
-{
+static void side_judge(const Side *side, size_t n, uint64_t key, const char *what) {
     if (!side->strided) {
         VERIFY(side->buf, n, key, what);
     } else {
@@ -101,8 +94,7 @@ static void side_judge(const Side *side, size_t n, uint64_t key, const char *wha
     guarded_check(side->buf, side->span);
 }
 
-static void side_free(Side *side)
-{
+static void side_free(Side *side) {
     if (side->persistent) {
         MPI(MPI_Request_free(&side->request));
     }
@@ -113,8 +105,7 @@ static void side_free(Side *side)
     side->live = 0;
 }
 
-static void start_send(int i, Side *side)
-{
+static void start_send(int i, Side *side) {
     const Message *m = &plan[i];
     side_make(side, m->size, m->strided_out);
     side_fill(side, m->size, m->key);
@@ -135,7 +126,7 @@ static void start_send(int i, Side *side)
         MPI(MPI_Start(&side->request));
         side->persistent = 1;
         break;
-    default:     // a ready send would need a handshake: those are in modes.c
+    default: // a ready send would need a handshake: those are in modes.c
         MPI(MPI_Isend(side->buf, count, side->type, m->to, m->tag, comms[m->comm], &side->request));
         break;
     }
@@ -143,8 +134,7 @@ static void start_send(int i, Side *side)
 
 // A receive for plan[i] may use wildcards only where no other message to this rank that is still to be
 // received in this round could be taken in its place, or where it is the first of all in order.
-static int alone(int i, const int *received, int any_source, int any_tag)
-{
+static int alone(int i, const int *received, int any_source, int any_tag) {
     for (int j = 0; j < PLAN; ++j) {
         if (j != i && !received[j] && plan[j].to == my_rank && plan[j].comm == plan[i].comm &&
             (any_source || plan[j].from == plan[i].from) && (any_tag || plan[j].tag == plan[i].tag)) {
@@ -158,17 +148,15 @@ static int alone(int i, const int *received, int any_source, int any_tag)
     return 1;
 }
 
-static void judge_recv(int i, const Side *side, const MPI_Status *status)
-{
+static void judge_recv(int i, const Side *side, const MPI_Status *status) {
     const Message *m = &plan[i];
     CHECK_STATUS(status, m->from, m->tag, m->size);
     side_judge(side, m->size, m->key, "stress message");
 }
 
-static void run_round(Rng *own)
-{
+static void run_round(Rng *own) {
     static Side sends[PLAN], recvs[PLAN];
-    int received[PLAN] = {0};     // posted or done: out of the way of later receives
+    int received[PLAN] = {0}; // posted or done: out of the way of later receives
     int next_send = 0, next_recv = 0;
     memset(sends, 0, sizeof(sends));
     memset(recvs, 0, sizeof(recvs));
@@ -201,7 +189,7 @@ static void run_round(Rng *own)
             any_source = any_tag = 0;
         }
         int source = any_source ? MPI_ANY_SOURCE : m->from, tag = any_tag ? MPI_ANY_TAG : m->tag;
-        if (0 == rng_below(own, 10)) {      // a receive for a tag nobody uses, cancelled
+        if (0 == rng_below(own, 10)) { // a receive for a tag nobody uses, cancelled
             MPI_Request request;
             unsigned char nothing[64];
             int flag;
@@ -218,7 +206,7 @@ static void run_round(Rng *own)
             MPI(MPI_Start(&side->request));
             side->persistent = 1;
             break;
-        case 1: {                           // matched probe, if it is there
+        case 1: { // matched probe, if it is there
             MPI_Message message;
             int flag;
             MPI(MPI_Improbe(source, tag, comm, &flag, &message, &status));
@@ -229,7 +217,7 @@ static void run_round(Rng *own)
             }
         }
         // fall through
-        case 2: {                           // a look, then a plain receive
+        case 2: { // a look, then a plain receive
             int flag;
             MPI(MPI_Iprobe(source, tag, comm, &flag, &status));
             if (flag) {
@@ -280,8 +268,7 @@ static void run_round(Rng *own)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const char *text = argc > 1 && 0 != strcmp(argv[1], "-") ? argv[1] : getenv("SMARTINT_SEED");
     uint64_t seed = NULL != text ? strtoull(text, NULL, 0) : (uint64_t) time(NULL);

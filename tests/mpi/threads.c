@@ -15,22 +15,19 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm shared;
 
 // Under SERIALIZED nobody may block inside MPI while holding the turn: everything is polled.
-static void enter(void)
-{
+static void enter(void) {
     if (MPI_THREAD_SERIALIZED == level) {
         pthread_mutex_lock(&turn);
     }
 }
 
-static void leave(void)
-{
+static void leave(void) {
     if (MPI_THREAD_SERIALIZED == level) {
         pthread_mutex_unlock(&turn);
     }
 }
 
-static void wait_for(MPI_Request *request, MPI_Status *status)
-{
+static void wait_for(MPI_Request *request, MPI_Status *status) {
     if (MPI_THREAD_SERIALIZED != level) {
         MPI(MPI_Wait(request, status));
         return;
@@ -46,8 +43,7 @@ static void wait_for(MPI_Request *request, MPI_Status *status)
 }
 
 // Thread t of this rank with thread t of its neighbours, in order, on its own tag.
-static void own_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, Rng *theirs, int round)
-{
+static void own_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, Rng *theirs, int round) {
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     size_t n = rng_size(mine, MAX_SIZE), m = rng_size(theirs, MAX_SIZE);
     MPI_Request request[2];
@@ -78,11 +74,10 @@ typedef struct {
     unsigned size;
 } Header;
 
-static int got[THREADS][1024];   // [sending thread][round]: counted under count_lock
+static int got[THREADS][1024]; // [sending thread][round]: counted under count_lock
 static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, int round)
-{
+static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, int round) {
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     size_t n = sizeof(Header) + rng_size(mine, 300000);
     Header header = {my_rank, t, round, (unsigned) n}, h;
@@ -92,8 +87,8 @@ static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, 
     memcpy(out, &header, sizeof(header));
     fill(out + sizeof(header), n - sizeof(header), key_of(160, my_rank, t, round));
     enter();
-    MPI(MPI_Irecv(in, MAX_SIZE, MPI_BYTE, round % 2 ? MPI_ANY_SOURCE : from,
-                  round % 3 ? MPI_ANY_TAG : SHARED_TAG, shared, &request[0]));
+    MPI(MPI_Irecv(in, MAX_SIZE, MPI_BYTE, round % 2 ? MPI_ANY_SOURCE : from, round % 3 ? MPI_ANY_TAG : SHARED_TAG,
+                  shared, &request[0]));
     MPI(MPI_Isend(out, (int) n, MPI_BYTE, to, SHARED_TAG, shared, &request[1]));
     leave();
     wait_for(&request[0], &status);
@@ -101,8 +96,8 @@ static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, 
     MPI(MPI_Get_count(&status, MPI_BYTE, &count));
     CHECK(h.rank == from && h.thread >= 0 && h.thread < THREADS && h.round >= 0 && h.round < rounds &&
               h.size == (unsigned) count,
-          "header says rank %d thread %d round %d size %u; status says source %d, %d bytes", h.rank,
-          h.thread, h.round, h.size, status.MPI_SOURCE, count);
+          "header says rank %d thread %d round %d size %u; status says source %d, %d bytes", h.rank, h.thread, h.round,
+          h.size, status.MPI_SOURCE, count);
     VERIFY(in + sizeof(h), h.size - sizeof(h), key_of(160, h.rank, h.thread, h.round), "shared tag");
     pthread_mutex_lock(&count_lock);
     int times = ++got[h.thread][h.round];
@@ -112,8 +107,7 @@ static void shared_tag(int t, unsigned char *out, unsigned char *in, Rng *mine, 
     wait_for(&request[1], MPI_STATUS_IGNORE);
 }
 
-static void *work(void *arg)
-{
+static void *work(void *arg) {
     int t = (int) (intptr_t) arg, from = (my_rank + n_ranks - 1) % n_ranks;
     unsigned char *out = guarded_alloc(MAX_SIZE), *in = guarded_alloc(MAX_SIZE);
     Rng mine = rng_make(key_of(151, my_rank, t, 0)), theirs = rng_make(key_of(151, from, t, 0));
@@ -132,11 +126,10 @@ static void *work(void *arg)
 enum { TAKEN_TAG = 200, NEVER_TAG = 300, AGAIN_TAG = 400 };
 
 static int taken[THREADS][1024];
-static MPI_Comm own[THREADS];       // made by the main thread, as threads cannot agree on an order
+static MPI_Comm own[THREADS]; // made by the main thread, as threads cannot agree on an order
 
 // Every thread probes for any thread's message: it belongs to who found it.
-static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mine, int round)
-{
+static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mine, int round) {
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks, count;
     size_t n = sizeof(Header) + rng_size(mine, 300000);
     Header header = {my_rank, t, round, (unsigned) n}, h;
@@ -153,8 +146,8 @@ static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mi
     memcpy(&h, in, sizeof(h));
     CHECK(h.rank == from && h.thread >= 0 && h.thread < THREADS && h.round >= 0 && h.round < rounds &&
               h.size == (unsigned) count,
-          "taken: header says rank %d thread %d round %d size %u, got %d bytes", h.rank, h.thread,
-          h.round, h.size, count);
+          "taken: header says rank %d thread %d round %d size %u, got %d bytes", h.rank, h.thread, h.round, h.size,
+          count);
     VERIFY(in + sizeof(h), h.size - sizeof(h), key_of(161, h.rank, h.thread, h.round), "taken message");
     pthread_mutex_lock(&count_lock);
     int times = ++taken[h.thread][h.round];
@@ -165,8 +158,7 @@ static void probe_and_take(int t, unsigned char *out, unsigned char *in, Rng *mi
 }
 
 // A receive nothing is sent to is cancelled while the other threads' messages come in.
-static void cancel_one(int t, unsigned char *in)
-{
+static void cancel_one(int t, unsigned char *in) {
     int flag, from = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Request request;
     MPI_Status status;
@@ -186,20 +178,17 @@ typedef struct {
     size_t n;
 } Again;
 
-static void again_make(Again *a, int t)
-{
+static void again_make(Again *a, int t) {
     static const size_t sizes[THREADS] = {100, 9000, 100000, 700000};
     a->n = sizes[t];
     a->out = guarded_alloc(a->n);
     a->in = guarded_alloc(a->n);
     MPI(MPI_Recv_init(a->in, (int) a->n, MPI_BYTE, (my_rank + n_ranks - 1) % n_ranks, AGAIN_TAG + t, shared,
                       &a->request[0]));
-    MPI(MPI_Send_init(a->out, (int) a->n, MPI_BYTE, (my_rank + 1) % n_ranks, AGAIN_TAG + t, shared,
-                      &a->request[1]));
+    MPI(MPI_Send_init(a->out, (int) a->n, MPI_BYTE, (my_rank + 1) % n_ranks, AGAIN_TAG + t, shared, &a->request[1]));
 }
 
-static void again_round(Again *a, int t, int round)
-{
+static void again_round(Again *a, int t, int round) {
     int from = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Status status[2];
     fill(a->out, a->n, key_of(162 + t, my_rank, round, a->n));
@@ -210,8 +199,7 @@ static void again_round(Again *a, int t, int round)
     VERIFY(a->in, a->n, key_of(162 + t, from, round, a->n), "persistent request");
 }
 
-static void again_free(Again *a)
-{
+static void again_free(Again *a) {
     MPI(MPI_Request_free(&a->request[0]));
     MPI(MPI_Request_free(&a->request[1]));
     guarded_free(a->out, a->n);
@@ -219,8 +207,7 @@ static void again_free(Again *a)
 }
 
 // A communicator of this thread's own, made of one that no other thread uses, while they communicate.
-static void dup_round(int t, int round)
-{
+static void dup_round(int t, int round) {
     MPI_Comm dup;
     int sum = 0, one = round + 1, to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     uint64_t out = key_of(170, my_rank, t, round), in = 0;
@@ -232,8 +219,7 @@ static void dup_round(int t, int round)
     MPI(MPI_Comm_free(&dup));
 }
 
-static void *work_multiple(void *arg)
-{
+static void *work_multiple(void *arg) {
     int t = (int) (intptr_t) arg;
     unsigned char *out = guarded_alloc(MAX_SIZE), *in = guarded_alloc(MAX_SIZE);
     Rng mine = rng_make(key_of(153, my_rank, t, 0));
@@ -253,8 +239,7 @@ static void *work_multiple(void *arg)
     return NULL;
 }
 
-static void in_threads(void *(*what)(void *))
-{
+static void in_threads(void *(*what)(void *) ) {
     pthread_t thread[THREADS];
     for (intptr_t t = 0; t < THREADS; ++t) {
         CHECK(0 == pthread_create(&thread[t], NULL, what, (void *) t), "no thread");
@@ -264,7 +249,7 @@ static void in_threads(void *(*what)(void *))
     }
 }
 
-static void *compute(void *arg)   // a thread that calls no MPI
+static void *compute(void *arg) // a thread that calls no MPI
 {
     volatile uint64_t *sum = arg;
     for (uint64_t i = 0; i < 30000000; ++i) {
@@ -273,11 +258,9 @@ static void *compute(void *arg)   // a thread that calls no MPI
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const char *const names[] = {"single", "funneled", "serialized", "multiple"};
-    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
-                                 MPI_THREAD_MULTIPLE};
+    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
     const char *wish = argc > 1 ? argv[1] : "multiple";
     int ask = -1, is_main;
     for (int i = 0; i < 4; ++i) {
@@ -290,7 +273,7 @@ int main(int argc, char **argv)
     CHECK(level >= ask, "asked for %s, got level %d", wish, level);
     MPI(MPI_Is_thread_main(&is_main));
     CHECK(is_main, "the thread that called MPI_Init_thread is not the main one");
-    level = ask;    // keep to what was asked for, even if more was given
+    level = ask; // keep to what was asked for, even if more was given
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &shared));
     pattern_ramp();
     pthread_barrier_init(&all_took, NULL, level >= MPI_THREAD_SERIALIZED ? THREADS : 1);

@@ -1,35 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: two ranks of one node that wait for each other's messages find out by which of two ways these go quicker:
-// one message or several at a time, by every call that waits, to one side or to both. Which way wins is the machine's;
-// that receives are timed, and not all of them in vain, is what is asserted. With data that is checked.
+// Description: two ranks of one node that wait for each other's messages find out by which of two ways these go
+// quicker: one message or several at a time, by every call that waits, to one side or to both. Which way wins is the
+// machine's; that receives are timed, and not all of them in vain, is what is asserted. With data that is checked.
 #include "counters.h"
 
 enum { MOST = 8, BYTES = 98304, BATCH = 50, MOST_BATCHES = 100 };
 
 typedef void (*wait_fn)(int count, MPI_Request *requests);
 
-static void all(int count, MPI_Request *requests)
-{
-    MPI(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
-}
+static void all(int count, MPI_Request *requests) { MPI(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE)); }
 
-static void each(int count, MPI_Request *requests)
-{
+static void each(int count, MPI_Request *requests) {
     for (int i = 0; i < count; ++i) {
         MPI(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
     }
 }
 
-static void any(int count, MPI_Request *requests)
-{
+static void any(int count, MPI_Request *requests) {
     for (int left = count; left > 0; --left) {
         int index;
         MPI(MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE));
     }
 }
 
-static void some(int count, MPI_Request *requests)
-{
+static void some(int count, MPI_Request *requests) {
     int done[2 * MOST];
     for (int left = count, now_done; left > 0; left -= now_done) {
         MPI(MPI_Waitsome(count, requests, &now_done, done, MPI_STATUSES_IGNORE));
@@ -39,8 +33,7 @@ static void some(int count, MPI_Request *requests)
 static unsigned char *in, *out;
 
 // One round: `count` messages from side 0 to side 1, or both ways.
-static void exchange(int count, int both, wait_fn waits)
-{
+static void exchange(int count, int both, wait_fn waits) {
     MPI_Request requests[2 * MOST];
     int n = 0;
     for (int i = 0; i < count && (both || 1 == my_side); ++i) {
@@ -52,9 +45,9 @@ static void exchange(int count, int both, wait_fn waits)
     waits(n, requests);
 }
 
-// Until of one batch's receives one in `share` was timed, as the receiver says. Elsewhere on the machine somebody may be busy.
-static void rounds(const char *name, int count, int both, wait_fn waits, int share)
-{
+// Until of one batch's receives one in `share` was timed, as the receiver says. Elsewhere on the machine somebody may
+// be busy.
+static void rounds(const char *name, int count, int both, wait_fn waits, int share) {
     test_note = name;
     unsigned long long best = 0;
     for (int enough = 0, round = 0; !enough; ++round) {
@@ -79,8 +72,7 @@ static void rounds(const char *name, int count, int both, wait_fn waits, int sha
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     begin_counters();
     CHECK(2 == n_ranks, "for two ranks");

@@ -17,8 +17,7 @@ enum { EXPECTED, UNEXPECTED, MATCHED_PROBE, N_WAYS };
 
 static const char *const way_name[N_WAYS] = {"expected", "unexpected", "by Mrecv"};
 
-static void truncated(size_t sent, size_t room, int strided, int way)
-{
+static void truncated(size_t sent, size_t room, int strided, int way) {
     uint64_t key = pair_key(110, sent, room, 2 * way + strided);
     MPI_Status status;
     MPI_Request request;
@@ -35,20 +34,20 @@ static void truncated(size_t sent, size_t room, int strided, int way)
         if (UNEXPECTED == way) {
             MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, GO, comm));
         }
-        MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));   // the sender sees no error
+        MPI(MPI_Wait(&request, MPI_STATUS_IGNORE)); // the sender sees no error
         guarded_free(buf, sent);
     } else if (1 == my_side) {
         enum { BLOCK = 8, STRIDE = 24 };
         int count = (int) room;
         size_t span = room;
         MPI_Datatype type = MPI_BYTE;
-        if (strided) {   // room is a multiple of BLOCK
+        if (strided) { // room is a multiple of BLOCK
             MPI(MPI_Type_vector((int) (room / BLOCK), BLOCK, STRIDE, MPI_BYTE, &type));
             MPI(MPI_Type_commit(&type));
             count = room > 0;
             span = room / BLOCK * STRIDE;
         }
-        size_t slack = lenient ? sent : 0;   // room for stock ob1 to spoil
+        size_t slack = lenient ? sent : 0; // room for stock ob1 to spoil
         unsigned char *buf = guarded_alloc(span + slack);
         int rc = MPI_SUCCESS;
         if (EXPECTED == way) {
@@ -64,8 +63,8 @@ static void truncated(size_t sent, size_t room, int strided, int way)
             CHECK_STATUS(&status, my_peer, TAG, sent);
             rc = MPI_Mrecv(buf, count, type, &message, &status);
         }
-        CHECK(MPI_ERR_TRUNCATE == error_class(rc), "error class %d, expected MPI_ERR_TRUNCATE (%d)",
-              error_class(rc), MPI_ERR_TRUNCATE);
+        CHECK(MPI_ERR_TRUNCATE == error_class(rc), "error class %d, expected MPI_ERR_TRUNCATE (%d)", error_class(rc),
+              MPI_ERR_TRUNCATE);
         guarded_check(buf, span + slack);
         // One block alone is a contiguous type: the leniency above is due there too.
         for (size_t i = 0; strided && !(lenient && BLOCK == room) && i < span; ++i) {
@@ -87,8 +86,7 @@ static void truncated(size_t sent, size_t room, int strided, int way)
 }
 
 // The communicator's handle is freed between Mprobe and Mrecv: its error handler counts until then.
-static void of_a_freed_communicator(size_t n)
-{
+static void of_a_freed_communicator(size_t n) {
     MPI_Comm freed;
     unsigned char *buf = guarded_alloc(n);
     snprintf(note, sizeof(note), "Mrecv of %zu bytes after the communicator was freed", n);
@@ -111,8 +109,7 @@ static void of_a_freed_communicator(size_t n)
 }
 
 // After the error: same size, fitting now.
-static void still_works(size_t n)
-{
+static void still_works(size_t n) {
     unsigned char *buf = guarded_alloc(n);
     if (0 == my_side) {
         fill(buf, n, pair_key(112, n, 0, 0));
@@ -127,8 +124,7 @@ static void still_works(size_t n)
 }
 
 // Waitall over many receives, a few of which truncate: MPI_ERR_IN_STATUS, and each status tells.
-static void among_many(size_t n)
-{
+static void among_many(size_t n) {
     enum { N = 12 };
     unsigned char *buf[N];
     MPI_Request request[N];
@@ -154,8 +150,7 @@ static void among_many(size_t n)
         int done = 0, bad = 0, seen[N] = {0};
         for (int turn = 0; done < N && turn < 2 * N; ++turn) {
             int rc = MPI_Waitall(N, request, status);
-            CHECK(MPI_SUCCESS == rc || MPI_ERR_IN_STATUS == error_class(rc), "Waitall: class %d",
-                  error_class(rc));
+            CHECK(MPI_SUCCESS == rc || MPI_ERR_IN_STATUS == error_class(rc), "Waitall: class %d", error_class(rc));
             for (int i = 0; i < N; ++i) {
                 int error = MPI_SUCCESS == rc ? MPI_SUCCESS : error_class(status[i].MPI_ERROR);
                 if (seen[i] || MPI_ERR_PENDING == error) {
@@ -164,8 +159,7 @@ static void among_many(size_t n)
                 seen[i] = 1;
                 ++done;
                 if (i % 4 == 3) {
-                    CHECK(MPI_ERR_TRUNCATE == error, "receive %d: class %d, expected truncation", i,
-                          error);
+                    CHECK(MPI_ERR_TRUNCATE == error, "receive %d: class %d, expected truncation", i, error);
                     ++bad;
                     if (!lenient) {
                         VERIFY_VALUE(buf[i] + n / 2, n - n / 2, BLANK_VALUE, "past a truncated receive");
@@ -183,13 +177,12 @@ static void among_many(size_t n)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct {
         size_t sent, room;
-    } cases[] = {{1, 0},           {16, 8},         {1000, 992},      {4096, 4088},
-                 {5000, 0},        {5000, 8},       {70000, 64},      {70000, 69992},
-                 {300000, 0},      {300000, 4096},  {1 << 20, 65536}, {MAX_SIZE, MAX_SIZE - 8},
+    } cases[] = {{1, 0},           {16, 8},        {1000, 992},      {4096, 4088},
+                 {5000, 0},        {5000, 8},      {70000, 64},      {70000, 69992},
+                 {300000, 0},      {300000, 4096}, {1 << 20, 65536}, {MAX_SIZE, MAX_SIZE - 8},
                  {MAX_SIZE, 1024}, {MAX_SIZE, 8}};
     begin(&argc, &argv, 2);
     lenient = argc > 1 && 0 == strcmp(argv[1], "lenient");

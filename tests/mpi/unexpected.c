@@ -5,14 +5,12 @@
 
 enum { MAX_SIZE = 400000 };
 
-static size_t size_of(int sender, int i)
-{
+static size_t size_of(int sender, int i) {
     Rng rng = rng_make(key_of(30, sender, i, 0));
     return rng_size(&rng, MAX_SIZE);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     int messages = argc > 1 ? atoi(argv[1]) : 300;
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
@@ -29,7 +27,7 @@ int main(int argc, char **argv)
             MPI(MPI_Isend(out[i], (int) n, MPI_BYTE, to, i, MPI_COMM_WORLD, &request[i]));
             order[i] = i;
         }
-        MPI(MPI_Barrier(MPI_COMM_WORLD));   // also makes progress, so that they do arrive
+        MPI(MPI_Barrier(MPI_COMM_WORLD)); // also makes progress, so that they do arrive
         Rng rng = rng_make(key_of(32, my_rank, round, 0));
         if (0 == round) {
             for (int i = 0; i < messages; ++i) {
@@ -43,8 +41,7 @@ int main(int argc, char **argv)
             size_t n = size_of(from, i);
             MPI_Status status;
             memset(in, BLANK_VALUE, MAX_SIZE);
-            MPI(MPI_Recv(in, MAX_SIZE, MPI_BYTE, round == 2 ? MPI_ANY_SOURCE : from, i,
-                         MPI_COMM_WORLD, &status));
+            MPI(MPI_Recv(in, MAX_SIZE, MPI_BYTE, round == 2 ? MPI_ANY_SOURCE : from, i, MPI_COMM_WORLD, &status));
             CHECK_STATUS(&status, from, i, n);
             VERIFY(in, n, key_of(31, from, i, round), "unexpected message");
             VERIFY_VALUE(in + n, n + 64 <= MAX_SIZE ? 64 : MAX_SIZE - n, BLANK_VALUE, "after it");

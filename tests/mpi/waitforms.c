@@ -11,22 +11,19 @@ static char note[100];
 static const char *const form_name[FORMS] = {"Wait",    "Waitall", "Waitany",  "Waitsome",          "Test",
                                              "Testall", "Testany", "Testsome", "Request_get_status"};
 
-static size_t size_of(int i)
-{
+static size_t size_of(int i) {
     static const size_t sizes[] = {0, 1, 500, 4096, 4100, 65536, 66000, 300000, MAX_SIZE};
     return sizes[i % 9];
 }
 
-static void one_done(int i, const MPI_Status *status, int from, int form, int *done)
-{
+static void one_done(int i, const MPI_Status *status, int from, int form, int *done) {
     CHECK(i >= 0 && i < N && !done[i], "%s gave index %d again", form_name[form], i);
     CHECK_STATUS(status, from, i, size_of(i));
     VERIFY(in[i], size_of(i), key_of(190, from, form, i), form_name[form]);
     done[i] = 1;
 }
 
-static void complete_by(int form)
-{
+static void complete_by(int form) {
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Request r[N + 2], s[N];
     MPI_Status status[N + 2];
@@ -140,8 +137,7 @@ static void complete_by(int form)
 }
 
 // Active sends and receives freed; a later message of the same sender tells when they are done.
-static void freed(size_t n, int synchronous)
-{
+static void freed(size_t n, int synchronous) {
     enum { COUNT = 6 };
     int to = (my_rank + 1) % n_ranks, from = (my_rank + n_ranks - 1) % n_ranks;
     MPI_Request request;
@@ -178,8 +174,7 @@ static void freed(size_t n, int synchronous)
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const size_t sizes[] = {1, 4096, 70000, MAX_SIZE};
     begin(&argc, &argv, 2);
     test_note = note;

@@ -16,13 +16,12 @@ typedef struct {
 } Message;
 
 // Side 0 of each pair works out with a plain model which receive each message of one sender must meet.
-static void random_posts(int round, int early)
-{
+static void random_posts(int round, int early) {
     static unsigned char buf[POSTS][MAX_SIZE];
     Rng rng = rng_make(pair_key(20, round, early, 0));
     Post post[POSTS];
     Message message[POSTS];
-    int met[POSTS];   // post -> message
+    int met[POSTS]; // post -> message
 
     for (int i = 0; i < POSTS; ++i) {
         message[i].tag = (int) rng_below(&rng, TAGS);
@@ -40,7 +39,7 @@ static void random_posts(int round, int early)
         post[i].tag = rng_below(&rng, 3) ? message[order[i]].tag : MPI_ANY_TAG;
         post[i].source = rng_below(&rng, 2) ? my_peer : MPI_ANY_SOURCE;
     }
-    if (0 == early) {   // all receives are there first: each message takes the first post that fits
+    if (0 == early) { // all receives are there first: each message takes the first post that fits
         for (int m = 0; m < POSTS; ++m) {
             for (int i = 0; i < POSTS; ++i) {
                 if (met[i] < 0 && (MPI_ANY_TAG == post[i].tag || post[i].tag == message[m].tag)) {
@@ -50,7 +49,7 @@ static void random_posts(int round, int early)
                 }
             }
         }
-    } else {            // all messages are there first: each receive takes the first message that fits
+    } else { // all messages are there first: each receive takes the first message that fits
         for (int i = 0; i < POSTS; ++i) {
             for (int m = 0; m < POSTS; ++m) {
                 if (!taken[m] && (MPI_ANY_TAG == post[i].tag || post[i].tag == message[m].tag)) {
@@ -68,8 +67,7 @@ static void random_posts(int round, int early)
         }
         for (int i = 0; i < POSTS; ++i) {
             memset(buf[i], BLANK_VALUE, MAX_SIZE);
-            MPI(MPI_Irecv(buf[i], MAX_SIZE, MPI_BYTE, post[i].source, post[i].tag, MPI_COMM_WORLD,
-                          &request[i]));
+            MPI(MPI_Irecv(buf[i], MAX_SIZE, MPI_BYTE, post[i].source, post[i].tag, MPI_COMM_WORLD, &request[i]));
         }
         if (!early) {
             MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD));
@@ -93,8 +91,8 @@ static void random_posts(int round, int early)
         }
         for (int m = 0; m < POSTS; ++m) {
             if (!taken[m]) {
-                MPI(MPI_Recv(buf[0], MAX_SIZE, MPI_BYTE, MPI_ANY_SOURCE, message[m].tag,
-                             MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                MPI(MPI_Recv(buf[0], MAX_SIZE, MPI_BYTE, MPI_ANY_SOURCE, message[m].tag, MPI_COMM_WORLD,
+                             MPI_STATUS_IGNORE));
                 VERIFY(buf[0], message[m].size, pair_key(21, round, early, m), "message left over");
             }
         }
@@ -104,8 +102,8 @@ static void random_posts(int round, int early)
         }
         for (int m = 0; m < POSTS; ++m) {
             fill(buf[m], message[m].size, pair_key(21, round, early, m));
-            MPI(MPI_Isend(buf[m], (int) message[m].size, MPI_BYTE, my_peer, message[m].tag,
-                          MPI_COMM_WORLD, &request[m]));
+            MPI(MPI_Isend(buf[m], (int) message[m].size, MPI_BYTE, my_peer, message[m].tag, MPI_COMM_WORLD,
+                          &request[m]));
         }
         if (early) {
             MPI(MPI_Send(NULL, 0, MPI_BYTE, my_peer, 99, MPI_COMM_WORLD));
@@ -116,8 +114,7 @@ static void random_posts(int round, int early)
 }
 
 // ANY_TAG must not take messages of another communicator, nor of the library's own collectives.
-static void other_communicators(void)
-{
+static void other_communicators(void) {
     MPI_Comm other;
     unsigned char a[64], b[64];
     MPI(MPI_Comm_dup(MPI_COMM_WORLD, &other));
@@ -153,8 +150,7 @@ static void other_communicators(void)
     MPI(MPI_Comm_free(&other));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     for (int round = 0; round < ROUNDS; ++round) {
         test_note = "receives posted first";

@@ -46,13 +46,13 @@ void await(const std::atomic<std::uint32_t> &word, std::uint32_t value) {
 // Both sides hold the words' lines before they race. Then a load takes what it has at once, while
 // the store has to wait for the line: that is where a reordering shows.
 void warm(const layout::slot &s) {
-    (void)s.control.progress.load(std::memory_order_relaxed);
-    (void)s.control.wanted.load(std::memory_order_relaxed);
-    (void)s.control.armed.load(std::memory_order_relaxed);
-    (void)s.control.notices_posted.load(std::memory_order_relaxed);
-    (void)s.requests[0].state.load(std::memory_order_relaxed);
+    (void) s.control.progress.load(std::memory_order_relaxed);
+    (void) s.control.wanted.load(std::memory_order_relaxed);
+    (void) s.control.armed.load(std::memory_order_relaxed);
+    (void) s.control.notices_posted.load(std::memory_order_relaxed);
+    (void) s.requests[0].state.load(std::memory_order_relaxed);
     for (const auto &n : s.notices) {
-        (void)n.stamp.load(std::memory_order_relaxed);
+        (void) n.stamp.load(std::memory_order_relaxed);
     }
 }
 
@@ -181,8 +181,8 @@ void meet(std::atomic<std::uint32_t> &mine, const std::atomic<std::uint32_t> &th
 }
 
 void warm(const bare_arena &a, std::uint32_t i) {
-    (void)a.x[i].value.load(std::memory_order_relaxed);
-    (void)a.y[i].value.load(std::memory_order_relaxed);
+    (void) a.x[i].value.load(std::memory_order_relaxed);
+    (void) a.y[i].value.load(std::memory_order_relaxed);
 }
 
 void bare_poster(bare_arena &a) {
@@ -234,16 +234,15 @@ TEST(store_load, control_without_fences_is_counted_and_decides_nothing) {
     a->over = true;
     a->at_owner.store(~0U, std::memory_order_release);
     EXPECT_EQ(0, poster.join());
-    std::printf("# control: %llu rounds; %llu reorderings seen\n",
-                static_cast<unsigned long long>(done), static_cast<unsigned long long>(reordered));
+    std::printf("# control: %llu rounds; %llu reorderings seen\n", static_cast<unsigned long long>(done),
+                static_cast<unsigned long long>(reordered));
     RecordProperty("reorderings", static_cast<int>(reordered));
 }
 
 void check(const result &r) {
     EXPECT_EQ(0U, r.missed);
     if (r.rounds < enough) {
-        GTEST_SKIP() << "only " << r.rounds << " rounds in the time there is: " << enough
-                     << " are wanted";
+        GTEST_SKIP() << "only " << r.rounds << " rounds in the time there is: " << enough << " are wanted";
     }
 }
 

@@ -34,12 +34,12 @@ struct variant {
 void append(program &p, std::initializer_list<step> more) { p.insert(p.end(), more); }
 
 // copy_step until nothing is left, then `out`. Who finishes completes the job.
-void append_steps(program &p, const variant &v, const std::string &n, variable from, variable to,
-                  bool own_job, const char *out) {
+void append_steps(program &p, const variant &v, const std::string &n, variable from, variable to, bool own_job,
+                  const char *out) {
     const std::string again = "again" + n;
     const std::string clean = "clean" + n;
-    append(p, {at(again.c_str(), load(r_at, from)), jump_if(r_at, pieces, out),
-               advance(r_ok, from, r_at, 1), jump_if(r_ok, 0, again.c_str()), // J1
+    append(p, {at(again.c_str(), load(r_at, from)), jump_if(r_at, pieces, out), advance(r_ok, from, r_at, 1),
+               jump_if(r_ok, 0, again.c_str()), // J1
                mark(copied, r_at)});
     // the job's own words: error and by_thread before done, nothing behind it
     if (own_job) {
@@ -69,18 +69,17 @@ program application(const variant &v) {
         append(p, {load(r_at, own_next), jump_if(r_at, pieces, "own"), load(r_done, own_done)});
         if (v.looks_done) {
             // at == done, by the three values that at can have
-            append(p, {jump_if(r_at, 1, "one"), jump_if(r_at, 2, "two"), jump_if(r_done, 0, "close"),
-                       jump("own"), at("one", nothing()), jump_if(r_done, 1, "close"), jump("own"),
-                       at("two", nothing()), jump_if(r_done, 2, "close"), jump("own")});
+            append(p, {jump_if(r_at, 1, "one"), jump_if(r_at, 2, "two"), jump_if(r_done, 0, "close"), jump("own"),
+                       at("one", nothing()), jump_if(r_done, 1, "close"), jump("own"), at("two", nothing()),
+                       jump_if(r_done, 2, "close"), jump("own")});
         }
         append(p, {at("close", nothing())});
         if (v.closes) {
             // the exchange of next for the length, by the value it had
-            append(p, {jump_if(r_at, 1, "close1"), jump_if(r_at, 2, "close2"),
-                       compare(r_ok, own_next, 0, pieces), jump("closed"),
-                       at("close1", compare(r_ok, own_next, 1, pieces)), jump("closed"),
-                       at("close2", compare(r_ok, own_next, 2, pieces)),
-                       at("closed", nothing()), jump_if(r_ok, 0, "own")});
+            append(p, {jump_if(r_at, 1, "close1"), jump_if(r_at, 2, "close2"), compare(r_ok, own_next, 0, pieces),
+                       jump("closed"), at("close1", compare(r_ok, own_next, 1, pieces)), jump("closed"),
+                       at("close2", compare(r_ok, own_next, 2, pieces)), at("closed", nothing()),
+                       jump_if(r_ok, 0, "own")});
         }
         append(p, {store_plus(done, r_at, 0), store_plus(next, r_at, 0), // share_copy, J1
                    exchange(r_ok, handed, 1)});                          // the answer
@@ -213,8 +212,7 @@ TEST(copy_race, a_thread_on_an_old_view_and_a_hand_over_leave_no_byte_out_and_fi
             for (unsigned k = g.below(4000); k > 0; --k) {
                 std::atomic_signal_fence(std::memory_order_seq_cst);
             }
-            while (engine_access::copy_step(n.b, view)) {
-            }
+            while (engine_access::copy_step(n.b, view)) {}
             gone.reach(i);
         }
     });
@@ -277,8 +275,7 @@ TEST(copy_race, three_who_take_pieces_of_one_copy_finish_it_once) {
         threads.emplace_back([&] {
             for (std::uint32_t i = 1; i <= rounds; ++i) {
                 go.await(i);
-                while (engine_access::copy_step(n.b, view)) {
-                }
+                while (engine_access::copy_step(n.b, view)) {}
                 done.reach(i);
             }
         });
@@ -288,9 +285,8 @@ TEST(copy_race, three_who_take_pieces_of_one_copy_finish_it_once) {
         begin(n, s, r[i], bytes, i);
         view = engine_access::view_of(n.b, &r[i].job);
         go.reach(i + 1);
-        wait_until("the first piece", [&] {
-            return 0 != (view.next->load(std::memory_order_relaxed) & copy_job::offset_mask);
-        });
+        wait_until("the first piece",
+                   [&] { return 0 != (view.next->load(std::memory_order_relaxed) & copy_job::offset_mask); });
         n.drive("both", [&] { return 1 == s.delivered && 1 == r[i].delivered; });
         for (steps &done : gone) {
             done.await(i + 1);

@@ -19,9 +19,7 @@ constexpr gate::mode modes[] = {gate::mode::asymmetric, gate::mode::fenced};
 
 // First word of the second line: 0 free, 1 claimed, 2 claimed and the application sleeps.
 std::uint32_t claim_word(const gate &g) {
-    return reinterpret_cast<const std::atomic<std::uint32_t> *>(
-               reinterpret_cast<const std::byte *>(&g) + 64)
-        ->load();
+    return reinterpret_cast<const std::atomic<std::uint32_t> *>(reinterpret_cast<const std::byte *>(&g) + 64)->load();
 }
 
 TEST(gate_orders, enter_before_claim_the_thread_gives_up_and_touches_nothing) {

@@ -23,16 +23,11 @@ struct fences {
 // The owner arms inside its engine and then leaves it.
 program owner(const fences &f) {
     return assemble({
-        store(request, request_armed), // B1
-        store(armed, 1),
-        f.b2 ? fence() : nothing(),
-        load(r_seen, notice), // B3
-        jump_if(r_seen, 0, "leave"),
-        compare(r_swap, request, request_armed, request_matched),
+        store(request, request_armed),                                     // B1
+        store(armed, 1), f.b2 ? fence() : nothing(), load(r_seen, notice), // B3
+        jump_if(r_seen, 0, "leave"), compare(r_swap, request, request_armed, request_matched),
         set(r_known, 1), // *matched, whoever won the exchange
-        at("leave", store(progress, 0)),
-        f.b10 ? fence() : nothing(),
-        load(r_wanted, wanted), // B11
+        at("leave", store(progress, 0)), f.b10 ? fence() : nothing(), load(r_wanted, wanted), // B11
     });
 }
 
@@ -73,9 +68,8 @@ bool served(const state &s) {
 }
 
 verdict check(const fences &f) {
-    return explore({owner(f), poster(f, notice)}, inside_engine(), [](const state &s) {
-        return request_matched == s.memory[request] && served(s);
-    });
+    return explore({owner(f), poster(f, notice)}, inside_engine(),
+                   [](const state &s) { return request_matched == s.memory[request] && served(s); });
 }
 
 TEST(board_model, whoever_comes_second_matches_and_somebody_always_acts) {
@@ -85,13 +79,12 @@ TEST(board_model, whoever_comes_second_matches_and_somebody_always_acts) {
 }
 
 TEST(board_model, two_posters_match_one_request_once) {
-    const verdict v = explore({owner({}), poster({}, notice), poster({}, notice2)}, inside_engine(),
-                              [](const state &s) {
-                                  const int matches = s.thread[1].reg[r_matched] +
-                                                      s.thread[2].reg[r_matched] +
-                                                      (1 == s.thread[0].reg[r_swap] ? 1 : 0);
-                                  return 1 == matches && served(s);
-                              });
+    const verdict v =
+        explore({owner({}), poster({}, notice), poster({}, notice2)}, inside_engine(), [](const state &s) {
+            const int matches =
+                s.thread[1].reg[r_matched] + s.thread[2].reg[r_matched] + (1 == s.thread[0].reg[r_swap] ? 1 : 0);
+            return 1 == matches && served(s);
+        });
     EXPECT_TRUE(v.good());
 }
 
@@ -116,9 +109,7 @@ verdict check_leave(const fences &f) {
     return explore({leaver, poster(f, notice)}, s, served);
 }
 
-TEST(board_model, a_rank_that_leaves_and_one_who_matches_never_both_miss) {
-    EXPECT_TRUE(check_leave({}).good());
-}
+TEST(board_model, a_rank_that_leaves_and_one_who_matches_never_both_miss) { EXPECT_TRUE(check_leave({}).good()); }
 
 TEST(board_model, without_a_fence_at_leaving_or_matching_both_miss_and_the_explorer_finds_it) {
     for (bool fences::*missing : {&fences::b8, &fences::b10}) {
@@ -154,9 +145,7 @@ TEST(board_model, a_late_matcher_never_matches_a_later_generation) {
 // word is set again, its poster has woken the rank, or the request says matched at the next look.
 TEST(board_model, a_match_while_wanted_is_taken_is_not_lost) {
     const program clearer = assemble({
-        load(r_wanted, wanted),
-        jump_if(r_wanted, 0, "end"),
-        exchange(r_swap, wanted, 0),
+        load(r_wanted, wanted), jump_if(r_wanted, 0, "end"), exchange(r_swap, wanted, 0),
         load(r_seen, request), // any_matched
     });
     state s = inside_engine();
@@ -164,12 +153,10 @@ TEST(board_model, a_match_while_wanted_is_taken_is_not_lost) {
     s.memory[armed] = 1;
     s.memory[wanted] = 1; // of an earlier match
     const verdict v = explore({clearer, poster({}, notice)}, s, [](const state &e) {
-        return 1 == e.memory[wanted] || request_matched == e.thread[0].reg[r_seen] ||
-               1 == e.thread[1].reg[r_wake];
+        return 1 == e.memory[wanted] || request_matched == e.thread[0].reg[r_seen] || 1 == e.thread[1].reg[r_wake];
     });
     EXPECT_TRUE(v.good());
 }
-
 
 // ---- a ring that is taken back
 //
@@ -188,8 +175,8 @@ enum reg : unsigned { r, r_open, r_again };
 struct variant {
     int requests = 1;
     int visits = 2;
-    bool notice_first = false;   // the message comes by another way and later
-    bool drains_always = false;  // whatever the word said
+    bool notice_first = false;  // the message comes by another way and later
+    bool drains_always = false; // whatever the word said
     bool drains_by_thread = false;
     bool drains_outside = false; // behind leave's look at the word
     bool notes_plainly = false;  // note_ring by a store
@@ -242,8 +229,7 @@ program application(const variant &v) {
         append_pass(p, v, n, false);
         // matched_hint_ && any_matched()
         append(p, {load(r, hint), jump_unless(r, 0, name("leave").c_str()), set(r_open, 0),
-                   at(name("leave").c_str(), nothing()),
-                   jump_if(r_open, 1, name("out").c_str()), store(hint, 0),
+                   at(name("leave").c_str(), nothing()), jump_if(r_open, 1, name("out").c_str()), store(hint, 0),
                    at(name("out").c_str(), store(progress, outside)), store(inside, 0), // G5
                    v.without_b10 ? nothing() : fence(), load(r, wanted)});              // B10, B11
         if (v.drains_outside) {
@@ -271,10 +257,10 @@ program interrupt_thread(const variant &v) {
               jump("sleep"),
               at("in", store(progress, thread_inside))};
     append_pass(p, v, "t", true);
-    append(p, {store(progress, outside), exchange(r, claim, 0), // G6
-               fence(), load(r, wanted), jump_unless(r, nothing_wanted, "try"),
-               jump_if(r_open, 1, "try"), // by the timer
-               jump("sleep")});
+    append(p,
+           {store(progress, outside), exchange(r, claim, 0),                                            // G6
+            fence(), load(r, wanted), jump_unless(r, nothing_wanted, "try"), jump_if(r_open, 1, "try"), // by the timer
+            jump("sleep")});
     return assemble(p);
 }
 
@@ -284,11 +270,11 @@ program poster(const variant &v, unsigned i) {
         append(p, {store(message + i, 1), fence()}); // C1 .. B5
     }
     append(p, {load(r, request + i), jump_unless(r, request_armed, "end"),
-               compare(r, request + i, request_armed, request_matched), // B7
+               compare(r, request + i, request_armed, request_matched),                       // B7
                jump_if(r, 0, "end"), store(wanted, look), v.without_b8 ? nothing() : fence(), // B8
                load(r, progress), jump_unless(r, outside, "end"),                             // B9
-               v.notes_plainly ? store(wanted, rung) : compare(r, wanted, look, rung),
-               exchange(r, bell, 1), at("end", nothing())});
+               v.notes_plainly ? store(wanted, rung) : compare(r, wanted, look, rung), exchange(r, bell, 1),
+               at("end", nothing())});
     if (v.notice_first) {
         append(p, {store(message + i, 1)});
     }
@@ -329,8 +315,7 @@ template <class F> void each_case(int visits, F f) {
             v.visits = visits;
             v.notice_first = notice_first;
             v.before = before;
-            SCOPED_TRACE((notice_first ? "notice first, word " : "message first, word ") +
-                         std::to_string(before));
+            SCOPED_TRACE((notice_first ? "notice first, word " : "message first, word ") + std::to_string(before));
             f(v);
         }
     }
@@ -388,8 +373,7 @@ TEST(ring_taken_back, without_the_fence_of_match_or_leave_it_is_lost_and_the_exp
 // What these get wrong costs wakes in vain only. A taken word is followed by a pass and by a look
 // at the requests on leaving, whatever became of the ring: that is what keeps the messages.
 TEST(ring_taken_back, to_drain_too_often_or_to_note_the_ring_by_a_plain_store_loses_no_message) {
-    for (bool variant::*wrong :
-         {&variant::drains_always, &variant::drains_by_thread, &variant::notes_plainly}) {
+    for (bool variant::*wrong : {&variant::drains_always, &variant::drains_by_thread, &variant::notes_plainly}) {
         variant v;
         v.*wrong = true;
         v.visits = 1;
@@ -406,9 +390,7 @@ verdict check_helper(bool d1, bool d2) {
     enum : int { polling = 0, sleeping = 1 };
     const program poster = assemble({
         store(entry, 1), // R1
-        d1 ? fence() : nothing(),
-        load(0, state_word),
-        jump_unless(0, sleeping, "end"),
+        d1 ? fence() : nothing(), load(0, state_word), jump_unless(0, sleeping, "end"),
         exchange(1, doorbell, 1), // a system call
     });
     const program helper = assemble({

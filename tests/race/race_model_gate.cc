@@ -20,7 +20,7 @@ struct variant {
     bool application_fence = true; // of the fenced mode
     bool thread_fence = true;
     bool wakes = true;
-    bool looks_first = true; // claim's first look at inside
+    bool looks_first = true;  // claim's first look at inside
     bool stores_late = false; // the thread's last store behind its release
 };
 
@@ -87,16 +87,14 @@ verdict check(const variant &v) {
     const std::vector<program> both{application(v), thread(v)};
     return explore(both, state{}, [](const state &s) {
         // closed, and no update of the data lost: the application's and one for each claim
-        return 0 == s.memory[inside] && 0 == s.memory[claim] &&
-               rounds + s.memory[claims] == s.memory[data];
+        return 0 == s.memory[inside] && 0 == s.memory[claim] && rounds + s.memory[claims] == s.memory[data];
     });
 }
 
 // Both inside at once: looked for by itself, as the explorer ends at the first thing that is wrong.
 bool both_get_in(const variant &v) {
     EXPECT_TRUE(check(v).bad_end || check(v).exclusion_broken);
-    return explore({application(v), thread(v)}, state{}, [](const state &) { return true; })
-        .exclusion_broken;
+    return explore({application(v), thread(v)}, state{}, [](const state &) { return true; }).exclusion_broken;
 }
 
 TEST(gate_model, asymmetric_excludes_and_never_hangs) {
@@ -185,18 +183,13 @@ verdict check_parking(bool thread_fence, bool application_fence) {
     enum : unsigned { in = 0, parked = 1, bell = 2 };
     const program app = assemble({
         store(in, 0),
-        application_fence ? fence() : nothing(), // P2
-        load(0, parked),
-        jump_if(0, 0, "end"),
-        exchange(1, bell, 1), // ring: a system call
+        application_fence ? fence() : nothing(),                     // P2
+        load(0, parked), jump_if(0, 0, "end"), exchange(1, bell, 1), // ring: a system call
     });
     const program thread = assemble({
         store(parked, 1),
-        thread_fence ? fence() : nothing(), // P1
-        load(0, in),
-        jump_if(0, 0, "again"),
-        sleep_on(bell),
-        at("again", set(2, 1)), // tries the gate again
+        thread_fence ? fence() : nothing(),                                          // P1
+        load(0, in), jump_if(0, 0, "again"), sleep_on(bell), at("again", set(2, 1)), // tries the gate again
     });
     state first;
     first.memory[in] = 1;
@@ -234,9 +227,8 @@ TEST(explorer, keeps_the_order_of_stores_as_x86_does) {
     enum : unsigned { flag = 0, value = 1 };
     const program writer{store(value, 1), store(flag, 1)};
     const program reader{load(0, flag), load(1, value)};
-    const verdict v = explore({writer, reader}, state{}, [](const state &s) {
-        return !(1 == s.thread[1].reg[0] && 0 == s.thread[1].reg[1]);
-    });
+    const verdict v = explore({writer, reader}, state{},
+                              [](const state &s) { return !(1 == s.thread[1].reg[0] && 0 == s.thread[1].reg[1]); });
     EXPECT_TRUE(v.good());
 }
 

@@ -167,9 +167,8 @@ TEST(engine_wakes, one_that_comes_while_the_thread_goes_to_sleep_is_not_lost) {
             std::atomic_signal_fence(std::memory_order_seq_cst);
         }
         n.send(n.a, s2);
-        ASSERT_TRUE(wait_until("both are read", [&] {
-            return 2 * (round + 1) == n.b.counters().get(stat::reads_thread);
-        }));
+        ASSERT_TRUE(
+            wait_until("both are read", [&] { return 2 * (round + 1) == n.b.counters().get(stat::reads_thread); }));
         n.drive("all", [&] { return s1.delivered && s2.delivered && first.delivered && second.delivered; });
         ASSERT_EQ(-1, first.differs(40000, round));
         ASSERT_EQ(-1, second.differs(40000, round + 1));

@@ -24,25 +24,25 @@ constexpr unsigned max_registers = 6;
 constexpr unsigned buffer_room = 12;
 
 enum class op : std::uint8_t {
-    store,        // memory[var] = value, through the buffer
-    store_plus,   // memory[var] = reg + value, through the buffer
-    load,         // reg = memory[var]
-    fence,        // waits for the own buffer to be empty
-    membarrier,   // empties every buffer of the process, at once
-    exchange,     // reg = memory[var], memory[var] = value, own buffer empty first
-    compare,      // if memory[var] == expected: memory[var] = value, reg = 1; else reg = 0
-    advance,      // if memory[var] == reg[expected]: memory[var] = it + value, reg = 1; else reg = 0
-    add,          // reg = memory[var], memory[var] += value
-    mark,         // memory[var + reg] += 1: the observer's notes, in no order with the rest
-    set,          // reg = value
-    jump_if,      // if reg == value: to target
-    jump_unless,  // if reg != value: to target
-    jump,         // to target
-    enter,        // the critical section begins: nobody else may be in one
-    leave,        // and ends
-    futex_wait,   // if memory[var] == value: sleep until woken
-    futex_wake,   // wakes who sleeps on var
-    sleep,        // waits until memory[var] is not zero, then makes it zero (an eventfd)
+    store,       // memory[var] = value, through the buffer
+    store_plus,  // memory[var] = reg + value, through the buffer
+    load,        // reg = memory[var]
+    fence,       // waits for the own buffer to be empty
+    membarrier,  // empties every buffer of the process, at once
+    exchange,    // reg = memory[var], memory[var] = value, own buffer empty first
+    compare,     // if memory[var] == expected: memory[var] = value, reg = 1; else reg = 0
+    advance,     // if memory[var] == reg[expected]: memory[var] = it + value, reg = 1; else reg = 0
+    add,         // reg = memory[var], memory[var] += value
+    mark,        // memory[var + reg] += 1: the observer's notes, in no order with the rest
+    set,         // reg = value
+    jump_if,     // if reg == value: to target
+    jump_unless, // if reg != value: to target
+    jump,        // to target
+    enter,       // the critical section begins: nobody else may be in one
+    leave,       // and ends
+    futex_wait,  // if memory[var] == value: sleep until woken
+    futex_wake,  // wakes who sleeps on var
+    sleep,       // waits until memory[var] is not zero, then makes it zero (an eventfd)
 };
 
 struct step {
@@ -92,9 +92,7 @@ inline step advance(unsigned reg, unsigned var, unsigned from, int by) {
 inline step add(unsigned reg, unsigned var, int by) { return {op::add, var, reg, by}; }
 inline step mark(unsigned var, unsigned reg) { return {op::mark, var, reg}; }
 inline step set(unsigned reg, int value) { return {op::set, 0, reg, value}; }
-inline step jump_if(unsigned reg, int value, const char *target) {
-    return {op::jump_if, 0, reg, value, 0, target};
-}
+inline step jump_if(unsigned reg, int value, const char *target) { return {op::jump_if, 0, reg, value, 0, target}; }
 inline step jump_unless(unsigned reg, int value, const char *target) {
     return {op::jump_unless, 0, reg, value, 0, target};
 }
@@ -119,9 +117,7 @@ struct state {
     std::array<std::int8_t, max_variables> memory{};
     std::array<thread_state, max_threads> thread{};
 
-    std::string packed() const {
-        return {reinterpret_cast<const char *>(this), sizeof(*this)};
-    }
+    std::string packed() const { return {reinterpret_cast<const char *>(this), sizeof(*this)}; }
 };
 
 struct verdict {
@@ -184,11 +180,9 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
             state s = now;
             thread_state &th = s.thread[t];
             ++th.pc;
-            const bool needs_empty = op::fence == i.what || op::exchange == i.what ||
-                                     op::compare == i.what || op::advance == i.what ||
-                                     op::add == i.what || op::futex_wait == i.what ||
-                                     op::futex_wake == i.what || op::sleep == i.what ||
-                                     op::membarrier == i.what;
+            const bool needs_empty = op::fence == i.what || op::exchange == i.what || op::compare == i.what ||
+                                     op::advance == i.what || op::add == i.what || op::futex_wait == i.what ||
+                                     op::futex_wake == i.what || op::sleep == i.what || op::membarrier == i.what;
             if (needs_empty && th.buffered > 0) {
                 continue; // first its stores (a step of their own)
             }
@@ -200,8 +194,8 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
                     continue;
                 }
                 th.variable[th.buffered] = static_cast<std::uint8_t>(i.variable);
-                th.value[th.buffered] = static_cast<std::int8_t>(
-                    op::store == i.what ? i.value : th.reg[i.reg] + i.value);
+                th.value[th.buffered] =
+                    static_cast<std::int8_t>(op::store == i.what ? i.value : th.reg[i.reg] + i.value);
                 ++th.buffered;
                 break;
             case op::load:
@@ -304,8 +298,7 @@ verdict explore(const std::vector<program> &programs, const state &first, F at_e
     return v;
 }
 
-template <class F>
-verdict explore(const std::vector<program> &programs, const state &first, F at_end) {
+template <class F> verdict explore(const std::vector<program> &programs, const state &first, F at_end) {
     return explore(programs, first, at_end, [](const state &) { return false; });
 }
 

@@ -32,8 +32,7 @@ static uint64_t seed;
 static int is_helper, is_rank;
 static _Atomic unsigned threads;
 
-__attribute__((constructor)) static void begin(void)
-{
+__attribute__((constructor)) static void begin(void) {
     char name[16] = "";
     const char *asked = getenv("SMARTINT_TEST_DELAY");
     unsigned long long number = 0;
@@ -45,23 +44,21 @@ __attribute__((constructor)) static void begin(void)
           : 0 == strcmp(name, "application") ? APPLICATION
           : 0 == strcmp(name, "all")         ? HELPER | THREAD | APPLICATION
                                              : 0;
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");      // the helper has its starter's
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK"); // the helper has its starter's
     is_helper = 0 == strcmp(program_invocation_short_name, "smartintd");
     is_rank = NULL != rank && !is_helper;
     seed = number * 4096 + (NULL == rank ? 0 : (uint64_t) atoi(rank)) * 2 + (uint64_t) is_helper;
 }
 
-static uint64_t mix(uint64_t x)
-{
+static uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
 
-static int delayed(void)
-{
-    static __thread int kind;      // of this thread; an interrupt thread has its name before it calls anything else
+static int delayed(void) {
+    static __thread int kind; // of this thread; an interrupt thread has its name before it calls anything else
     if (0 == kind) {
         char name[16] = "";
         prctl(PR_GET_NAME, name);
@@ -70,8 +67,7 @@ static int delayed(void)
     return 0 != (kind & who);
 }
 
-static void hold_up(void)
-{
+static void hold_up(void) {
     static __thread uint64_t state;
     if (0 == who || !delayed()) {
         return;
@@ -90,17 +86,16 @@ static void hold_up(void)
 }
 
 // The call by its real name, with some time before and after it.
-#define DELAYED(type, name, parameters, arguments)                                                 \
-    type name parameters                                                                           \
-    {                                                                                              \
-        static type (*real) parameters;                                                            \
-        if (NULL == real) {                                                                        \
-            *(void **) &real = dlsym(RTLD_NEXT, #name);                                            \
-        }                                                                                          \
-        hold_up();                                                                                 \
-        const type result = real arguments;                                                        \
-        hold_up();                                                                                 \
-        return result;                                                                             \
+#define DELAYED(type, name, parameters, arguments)                                                                     \
+    type name parameters {                                                                                             \
+        static type(*real) parameters;                                                                                 \
+        if (NULL == real) {                                                                                            \
+            *(void **) &real = dlsym(RTLD_NEXT, #name);                                                                \
+        }                                                                                                              \
+        hold_up();                                                                                                     \
+        const type result = real arguments;                                                                            \
+        hold_up();                                                                                                     \
+        return result;                                                                                                 \
     }
 
 DELAYED(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n))
@@ -121,8 +116,7 @@ DELAYED(ssize_t, process_vm_writev,
         (pid, here, n, there, m, flags))
 
 // Fences across processors, futexes of the gate, descriptors of other processes.
-long syscall(long number, ...)
-{
+long syscall(long number, ...) {
     static long (*real)(long, ...);
     long a[6];
     va_list ap;

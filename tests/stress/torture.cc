@@ -42,20 +42,18 @@ constexpr unsigned rounds_per_set = 16; // communicators are made anew after so 
 char notes[most_threads][160];
 thread_local unsigned my_thread = 0;
 
-double now()
-{
+double now() {
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 // Told to end, by the launcher or by hand: say where each thread is.
-void told(int signal)
-{
+void told(int signal) {
     for (unsigned t = 0; t < opt.threads; ++t) {
         char line[240];
-        const int n = std::snprintf(line, sizeof(line), "FAILED rank %d: signal %d while %s\n",
-                                    my_rank, signal, notes[t]);
+        const int n =
+            std::snprintf(line, sizeof(line), "FAILED rank %d: signal %d while %s\n", my_rank, signal, notes[t]);
         [[maybe_unused]] const auto written = ::write(2, line, static_cast<std::size_t>(n));
     }
     _exit(1);
@@ -63,16 +61,14 @@ void told(int signal)
 
 } // namespace
 
-std::uint64_t mix(std::uint64_t x)
-{
+std::uint64_t mix(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15U;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
     return x ^ (x >> 31);
 }
 
-void set_note(unsigned thread, const char *format, ...)
-{
+void set_note(unsigned thread, const char *format, ...) {
     my_thread = thread;
     va_list ap;
     va_start(ap, format);
@@ -80,8 +76,7 @@ void set_note(unsigned thread, const char *format, ...)
     va_end(ap);
 }
 
-void fail(const char *format, ...)
-{
+void fail(const char *format, ...) {
     char text[400];
     va_list ap;
     va_start(ap, format);
@@ -96,8 +91,7 @@ void fail(const char *format, ...)
     _exit(1);
 }
 
-void mpi_check(int rc, const char *call)
-{
+void mpi_check(int rc, const char *call) {
     if (MPI_SUCCESS != rc) {
         char text[MPI_MAX_ERROR_STRING] = "";
         int length = 0;
@@ -106,16 +100,14 @@ void mpi_check(int rc, const char *call)
     }
 }
 
-void watch_signals()
-{
+void watch_signals() {
     struct sigaction a {};
     a.sa_handler = told;
     sigaction(SIGTERM, &a, nullptr);
 }
 
 // Computing without any MPI call: usually short, sometimes long enough for a whole large message.
-void busy(random *r)
-{
+void busy(random *r) {
     if (0 == opt.busy_us) {
         return;
     }
@@ -129,8 +121,7 @@ void busy(random *r)
     }
 }
 
-std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared)
-{
+std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared) {
     const double end = now() + opt.seconds;
     communicator_set sets[2];
     round_plan plan;
@@ -138,8 +129,7 @@ std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared)
     std::uint64_t epoch = ~std::uint64_t{0};
     for (int go = 1; go;) {
         set_note(thread, "seed %llu round %llu thread %u, making communicators",
-                 static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
-                 thread);
+                 static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round), thread);
         if (round / rounds_per_set != epoch) {
             epoch = round / rounds_per_set;
             for (unsigned parity = 0; parity < 2; ++parity) {
@@ -151,8 +141,8 @@ std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared)
         }
         draw_plan(&plan, sets[round % 2], thread, round);
         if (opt.verbose && 0 == my_rank) {
-            std::printf("# thread %u round %llu: %zu places\n", thread,
-                        static_cast<unsigned long long>(round), plan.places.size());
+            std::printf("# thread %u round %llu: %zu places\n", thread, static_cast<unsigned long long>(round),
+                        plan.places.size());
             if (1 == opt.rounds) {
                 show_plan(plan);
             }
@@ -176,19 +166,15 @@ std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared)
 
 namespace {
 
-void usage()
-{
-    std::fprintf(
-        stderr,
-        "usage: torture [--seed S] [--time SECONDS] [--rounds N] [--first ROUND] [--threads T]\n"
-        "       [--messages N] [--max-size BYTES] [--budget BYTES] [--busy MICROSECONDS] "
-        "[--lenient]\n"
-        "       [--verbose]\n");
+void usage() {
+    std::fprintf(stderr, "usage: torture [--seed S] [--time SECONDS] [--rounds N] [--first ROUND] [--threads T]\n"
+                         "       [--messages N] [--max-size BYTES] [--budget BYTES] [--busy MICROSECONDS] "
+                         "[--lenient]\n"
+                         "       [--verbose]\n");
     std::exit(2);
 }
 
-void read_options(int argc, char **argv)
-{
+void read_options(int argc, char **argv) {
     using torture::opt;
     opt.seed = static_cast<std::uint64_t>(time(nullptr));
     for (int i = 1; i < argc; ++i) {
@@ -231,8 +217,7 @@ void read_options(int argc, char **argv)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     using namespace torture;
     read_options(argc, argv);
     int provided = 0;

@@ -29,11 +29,10 @@ struct options {
     unsigned threads = 1;
     unsigned messages = 120; // at most, in a round of one thread
     std::size_t max_size = 64 << 20;
-    std::size_t budget =
-        24 << 20; // bytes of a round of one thread, all ranks together; one message may exceed it
-    unsigned busy_us = 300; // usual upper end of a computation between calls
-    bool lenient = false;   // leave out what stock Open MPI 4.1.4 is known to fail at
-    bool verbose = false;   // tell of every round; of one round alone, its plan
+    std::size_t budget = 24 << 20; // bytes of a round of one thread, all ranks together; one message may exceed it
+    unsigned busy_us = 300;        // usual upper end of a computation between calls
+    bool lenient = false;          // leave out what stock Open MPI 4.1.4 is known to fail at
+    bool verbose = false;          // tell of every round; of one round alone, its plan
 };
 
 extern options opt;
@@ -48,18 +47,13 @@ std::uint64_t mix(std::uint64_t x);
 
 class random {
 public:
-    template <typename... Parts>
-    explicit random(Parts... parts)
-    {
+    template <typename... Parts> explicit random(Parts... parts) {
         ((state_ = mix(state_ ^ static_cast<std::uint64_t>(parts))), ...);
     }
     std::uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15U); }
     std::uint64_t below(std::uint64_t limit) { return next() % limit; }
     bool one_in(unsigned n) { return 0 == below(n); }
-    std::uint64_t from_to(std::uint64_t low, std::uint64_t high)
-    {
-        return low + below(high - low + 1);
-    }
+    std::uint64_t from_to(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
 private:
     std::uint64_t state_ = 0x243f6a8885a308d3U;
@@ -95,8 +89,8 @@ enum class kind {
     any_source, // MPI_ANY_SOURCE and the tag
     any_tag,    // the source and MPI_ANY_TAG
     any,        // both
-    shuffled // the receiver's only sender: receives of all forms in any order; the result is still
-             // determined
+    shuffled    // the receiver's only sender: receives of all forms in any order; the result is still
+                // determined
 };
 
 struct message {
@@ -124,18 +118,7 @@ struct message {
     std::size_t capacity = 0;
 };
 
-enum class collective {
-    barrier,
-    bcast,
-    allreduce,
-    reduce,
-    allgather,
-    alltoall,
-    alltoallv,
-    gather,
-    scatter,
-    scan
-};
+enum class collective { barrier, bcast, allreduce, reduce, allgather, alltoall, alltoallv, gather, scatter, scan };
 constexpr unsigned collectives = 10;
 
 struct collective_call {
@@ -157,8 +140,7 @@ struct place { // one entry of the plan: a message or a collective call
 
 struct round_plan {
     std::vector<place> places;
-    std::vector<order>
-        orders; // of each rank; those that are not as_planned call nothing that blocks
+    std::vector<order> orders; // of each rank; those that are not as_planned call nothing that blocks
 };
 
 // ---- communicators
@@ -180,8 +162,7 @@ struct communicator {
 struct communicator_set {
     std::vector<communicator> comms;
     MPI_Comm tokens = MPI_COMM_NULL; // "the receive is posted", for ready sends
-    void make(MPI_Comm base, MPI_Comm shared, unsigned thread, std::uint64_t epoch,
-              unsigned parity);
+    void make(MPI_Comm base, MPI_Comm shared, unsigned thread, std::uint64_t epoch, unsigned parity);
     void free();
 };
 
@@ -245,8 +226,7 @@ using operations = std::vector<operation *>;
 // Tests or waits for some of them in one of MPI's forms; finished ones are taken out.
 void complete_some(operations *active, random *r, bool wait);
 
-std::unique_ptr<operation> begin_collective(const collective_call &call, const communicator &comm,
-                                            unsigned index);
+std::unique_ptr<operation> begin_collective(const collective_call &call, const communicator &comm, unsigned index);
 
 // A receive that was posted, or a message that a matched probe took, and what it got.
 struct receipt {
@@ -265,8 +245,7 @@ void judge(const round_plan &plan, const std::vector<receipt> &receipts);
 // --------------------------------------------------------------------------------------
 
 void busy(random *r);
-void run_round(const round_plan &plan, const communicator_set &set, unsigned thread,
-               std::uint64_t round);
+void run_round(const round_plan &plan, const communicator_set &set, unsigned thread, std::uint64_t round);
 std::uint64_t run_thread(unsigned thread, MPI_Comm base, MPI_Comm shared); // rounds done
 
 } // namespace torture

@@ -16,8 +16,7 @@ public:
 
 } // namespace
 
-void begin_send(state *s, unsigned i)
-{
+void begin_send(state *s, unsigned i) {
     const message &m = s->plan.places[i].m;
     const communicator &c = s->set.comms[m.comm];
     auto owned = std::make_unique<sending>(m, i, random(m.key, 1));
@@ -31,11 +30,9 @@ void begin_send(state *s, unsigned i)
     send_mode mode = m.mode;
     if (send_mode::ready == mode) {
         if (order::sends_first == s->plan.orders[static_cast<std::size_t>(my_rank)]) {
-            mode =
-                send_mode::standard; // its receiver may wait for us; the token is taken at the end
+            mode = send_mode::standard; // its receiver may wait for us; the token is taken at the end
         } else {
-            MPI(MPI_Recv(nullptr, 0, MPI_BYTE, m.to, static_cast<int>(i), s->set.tokens,
-                         MPI_STATUS_IGNORE));
+            MPI(MPI_Recv(nullptr, 0, MPI_BYTE, m.to, static_cast<int>(i), s->set.tokens, MPI_STATUS_IGNORE));
         }
     }
     const auto form = static_cast<std::size_t>(mode);
@@ -48,8 +45,7 @@ void begin_send(state *s, unsigned i)
     }
     using function = int (*)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     if (m.persistent_send) {
-        static const std::array<function, 4> calls{MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init,
-                                                   MPI_Rsend_init};
+        static const std::array<function, 4> calls{MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init, MPI_Rsend_init};
         MPI(calls[form](b, n, t, to, m.tag, c.comm, &o.request));
         MPI(MPI_Start(&o.request));
         o.persistent = true;
@@ -60,8 +56,7 @@ void begin_send(state *s, unsigned i)
     s->active.push_back(&o);
 }
 
-void begin_recv(state *s, unsigned i)
-{
+void begin_recv(state *s, unsigned i) {
     const message &m = s->plan.places[i].m;
     const communicator &c = s->set.comms[m.comm];
     auto owned = std::make_unique<receiving>(s, m, i, random(m.key, 2));
@@ -140,8 +135,7 @@ void begin_recv(state *s, unsigned i)
     if (send_mode::ready == m.mode) {
         auto told = std::make_unique<token>();
         told->index = i;
-        MPI(MPI_Isend(nullptr, 0, MPI_BYTE, m.from, static_cast<int>(i), s->set.tokens,
-                      &told->request));
+        MPI(MPI_Isend(nullptr, 0, MPI_BYTE, m.from, static_cast<int>(i), s->set.tokens, &told->request));
         s->active.push_back(told.get());
         s->all.push_back(std::move(told));
     }

@@ -10,21 +10,17 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-std::uint64_t between(std::uint64_t key, int from, int to)
-{
+std::uint64_t between(std::uint64_t key, int from, int to) {
     return mix(mix(key ^ static_cast<std::uint64_t>(from)) + static_cast<std::uint64_t>(to));
 }
 
-std::uint64_t term(std::uint64_t key, int rank, std::size_t i)
-{
+std::uint64_t term(std::uint64_t key, int rank, std::size_t i) {
     return mix(key + static_cast<std::uint64_t>(rank)) + i;
 }
 
 class call_under_way final : public operation {
 public:
-    call_under_way(const collective_call &call, const communicator &comm)
-        : call_(call), name_(comm.comm)
-    {
+    call_under_way(const collective_call &call, const communicator &comm) : call_(call), name_(comm.comm) {
         MPI(MPI_Comm_rank(comm.comm, &rank_));
         MPI(MPI_Comm_size(comm.comm, &size_));
         root_ = static_cast<int>(call.root % static_cast<unsigned>(size_));
@@ -33,8 +29,7 @@ public:
         begin();
     }
 
-    void finish(const MPI_Status &) override
-    {
+    void finish(const MPI_Status &) override {
         switch (call_.what) {
         case collective::barrier:
             return;
@@ -59,27 +54,23 @@ public:
     }
 
 private:
-    int length(int from, int to) const
-    {
-        return collective::alltoallv == call_.what
-                   ? static_cast<int>(between(call_.key, to, from) % (call_.bytes + 1))
-                   : one_;
+    int length(int from, int to) const {
+        return collective::alltoallv == call_.what ? static_cast<int>(between(call_.key, to, from) % (call_.bytes + 1))
+                                                   : one_;
     }
 
-    void check(const std::byte *got, std::uint64_t key, int n, const char *what) const
-    {
+    void check(const std::byte *got, std::uint64_t key, int n, const char *what) const {
         bytes want(static_cast<std::size_t>(n));
         pattern(want.data(), want.size(), key, 0);
         for (std::size_t i = 0; i < want.size(); ++i) {
             if (want[i] != got[i]) {
-                fail("%s: byte %zu of %d is %02x, expected %02x", what, i, n,
-                     static_cast<unsigned>(got[i]), static_cast<unsigned>(want[i]));
+                fail("%s: byte %zu of %d is %02x, expected %02x", what, i, n, static_cast<unsigned>(got[i]),
+                     static_cast<unsigned>(want[i]));
             }
         }
     }
 
-    void check_parts(int to) const
-    { // one of each rank, side by side
+    void check_parts(int to) const { // one of each rank, side by side
         const std::byte *p = into_.data();
         for (int from = 0; from < size_; ++from) {
             const int n = length(from, to);
@@ -88,8 +79,7 @@ private:
         }
     }
 
-    void check_sum(int first, int end) const
-    {
+    void check_sum(int first, int end) const {
         for (std::size_t i = 0; i < sums_.size(); ++i) {
             std::uint64_t want = 0;
             for (int r = first; r < end; ++r) {
@@ -97,14 +87,12 @@ private:
             }
             if (sums_[i] != want) {
                 fail("sum %zu of %zu is %llx, expected %llx", i, sums_.size(),
-                     static_cast<unsigned long long>(sums_[i]),
-                     static_cast<unsigned long long>(want));
+                     static_cast<unsigned long long>(sums_[i]), static_cast<unsigned long long>(want));
             }
         }
     }
 
-    void begin()
-    {
+    void begin() {
         const auto all = static_cast<std::size_t>(size_) * call_.bytes;
         switch (call_.what) {
         case collective::barrier:
@@ -149,8 +137,7 @@ private:
         }
     }
 
-    void prepare(int from)
-    { // a part for each rank
+    void prepare(int from) { // a part for each rank
         int out = 0;
         int in = 0;
         from_.resize(static_cast<std::size_t>(size_) * call_.bytes);
@@ -159,15 +146,13 @@ private:
             in_counts_.push_back(length(r, from));
             out_places_.push_back(out);
             in_places_.push_back(in);
-            pattern(from_.data() + out, static_cast<std::size_t>(out_counts_.back()),
-                    between(call_.key, from, r), 0);
+            pattern(from_.data() + out, static_cast<std::size_t>(out_counts_.back()), between(call_.key, from, r), 0);
             out += out_counts_.back();
             in += in_counts_.back();
         }
     }
 
-    void start()
-    {
+    void start() {
         const MPI_Datatype b = MPI_BYTE;
         const MPI_Datatype u = MPI_UINT64_T;
         void *from = from_.data();
@@ -203,14 +188,13 @@ private:
             MPI(MPI_Ialltoall(from, one_, b, into, one_, b, c, q));
             break;
         case collective::alltoallv:
-            MPI(MPI_Ialltoallv(from, out_counts_.data(), out_places_.data(), b, into,
-                               in_counts_.data(), in_places_.data(), b, c, q));
+            MPI(MPI_Ialltoallv(from, out_counts_.data(), out_places_.data(), b, into, in_counts_.data(),
+                               in_places_.data(), b, c, q));
             break;
         }
     }
 
-    void start_blocking()
-    {
+    void start_blocking() {
         const MPI_Datatype b = MPI_BYTE;
         const MPI_Datatype u = MPI_UINT64_T;
         void *from = from_.data();
@@ -245,8 +229,8 @@ private:
             MPI(MPI_Alltoall(from, one_, b, into, one_, b, c));
             break;
         case collective::alltoallv:
-            MPI(MPI_Alltoallv(from, out_counts_.data(), out_places_.data(), b, into,
-                              in_counts_.data(), in_places_.data(), b, c));
+            MPI(MPI_Alltoallv(from, out_counts_.data(), out_places_.data(), b, into, in_counts_.data(),
+                              in_places_.data(), b, c));
             break;
         }
     }
@@ -271,9 +255,7 @@ private:
 } // namespace
 
 // A blocking one is over on return, and there is nothing under way.
-std::unique_ptr<operation> begin_collective(const collective_call &call, const communicator &comm,
-                                            unsigned index)
-{
+std::unique_ptr<operation> begin_collective(const collective_call &call, const communicator &comm, unsigned index) {
     auto o = std::make_unique<call_under_way>(call, comm);
     o->index = index;
     return call.blocking ? nullptr : std::move(o);

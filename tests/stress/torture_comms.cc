@@ -10,14 +10,12 @@
 namespace torture {
 namespace {
 
-int find(const std::vector<int> &group, int world)
-{
+int find(const std::vector<int> &group, int world) {
     const auto i = std::find(group.begin(), group.end(), world);
     return i == group.end() ? -1 : static_cast<int>(i - group.begin());
 }
 
-std::vector<int> everybody()
-{
+std::vector<int> everybody() {
     std::vector<int> all(static_cast<std::size_t>(n_ranks));
     for (int i = 0; i < n_ranks; ++i) {
         all[static_cast<std::size_t>(i)] = i;
@@ -26,8 +24,7 @@ std::vector<int> everybody()
 }
 
 // Members of a colour in the order of their keys.
-std::vector<int> members(const std::vector<int> &colours, const std::vector<int> &keys, int colour)
-{
+std::vector<int> members(const std::vector<int> &colours, const std::vector<int> &keys, int colour) {
     std::vector<int> group;
     for (const int r : everybody()) {
         if (colours[static_cast<std::size_t>(r)] == colour) {
@@ -42,27 +39,20 @@ std::vector<int> members(const std::vector<int> &colours, const std::vector<int>
 
 } // namespace
 
-bool communicator::has(int world) const
-{
-    return find(group, world) >= 0 || find(other, world) >= 0;
-}
+bool communicator::has(int world) const { return find(group, world) >= 0 || find(other, world) >= 0; }
 
-bool communicator::pair(int from, int to) const
-{
+bool communicator::pair(int from, int to) const {
     if (!inter) {
         return find(group, from) >= 0 && find(group, to) >= 0;
     }
-    return (find(group, from) >= 0 && find(other, to) >= 0)
-           || (find(other, from) >= 0 && find(group, to) >= 0);
+    return (find(group, from) >= 0 && find(other, to) >= 0) || (find(other, from) >= 0 && find(group, to) >= 0);
 }
 
-int communicator::rank_of(int from, int to) const
-{
+int communicator::rank_of(int from, int to) const {
     return inter && find(group, from) >= 0 ? find(other, to) : find(group, to);
 }
 
-int communicator::world_of(int at, int rank) const
-{
+int communicator::world_of(int at, int rank) const {
     const std::vector<int> &seen = inter && find(group, at) >= 0 ? other : group;
     if (rank < 0 || static_cast<std::size_t>(rank) >= seen.size()) {
         fail("a status names rank %d of a communicator of %zu", rank, seen.size());
@@ -70,9 +60,7 @@ int communicator::world_of(int at, int rank) const
     return seen[static_cast<std::size_t>(rank)];
 }
 
-void communicator_set::make(MPI_Comm base, MPI_Comm shared, unsigned thread, std::uint64_t epoch,
-                            unsigned parity)
-{
+void communicator_set::make(MPI_Comm base, MPI_Comm shared, unsigned thread, std::uint64_t epoch, unsigned parity) {
     random r(opt.seed, 0xc0113, thread, epoch, parity);
     const std::size_t me = static_cast<std::size_t>(my_rank);
     comms.clear();
@@ -151,8 +139,7 @@ void communicator_set::make(MPI_Comm base, MPI_Comm shared, unsigned thread, std
     MPI(MPI_Comm_dup(base, &tokens));
 }
 
-void communicator_set::free()
-{
+void communicator_set::free() {
     for (communicator &c : comms) {
         if (MPI_COMM_NULL != c.comm && &c != &comms.back()) { // the last one is not ours
             MPI(MPI_Comm_free(&c.comm));

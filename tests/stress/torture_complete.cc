@@ -11,16 +11,13 @@ namespace {
 
 class choice {
 public:
-    choice(const operations &chosen)
-        : chosen_(chosen), statuses_(chosen.size()), indices_(chosen.size())
-    {
+    choice(const operations &chosen) : chosen_(chosen), statuses_(chosen.size()), indices_(chosen.size()) {
         for (const operation *o : chosen) {
             requests_.push_back(o->request);
         }
     }
 
-    void run(unsigned form, bool wait)
-    {
+    void run(unsigned form, bool wait) {
         const int n = static_cast<int>(chosen_.size());
         MPI_Request *q = requests_.data();
         MPI_Status *s = statuses_.data();
@@ -82,15 +79,13 @@ public:
     operations done; // in the order told
 
 private:
-    void over(int n)
-    {
+    void over(int n) {
         for (int i = 0; i < n; ++i) {
             one(i, statuses_[static_cast<std::size_t>(i)]);
         }
     }
 
-    void one(int at, const MPI_Status &status)
-    {
+    void one(int at, const MPI_Status &status) {
         if (at < 0 || static_cast<std::size_t>(at) >= chosen_.size()) {
             fail("index %d of %zu requests is complete", at, chosen_.size());
         }
@@ -115,8 +110,7 @@ private:
 
 } // namespace
 
-void complete_some(operations *active, random *r, bool wait)
-{
+void complete_some(operations *active, random *r, bool wait) {
     operations pool;
     for (operation *o : *active) {
         if (!wait || o->may_wait) {
@@ -132,9 +126,7 @@ void complete_some(operations *active, random *r, bool wait)
     pool.resize(r->one_in(3) ? pool.size() : r->from_to(1, pool.size()));
     choice c(pool);
     c.run(static_cast<unsigned>(r->below(5)), wait);
-    std::erase_if(*active, [&c](operation *o) {
-        return std::find(c.done.begin(), c.done.end(), o) != c.done.end();
-    });
+    std::erase_if(*active, [&c](operation *o) { return std::find(c.done.begin(), c.done.end(), o) != c.done.end(); });
 }
 
 } // namespace torture

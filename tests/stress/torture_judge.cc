@@ -12,8 +12,7 @@
 namespace torture {
 namespace {
 
-bool fits(const round_plan &plan, unsigned receive, unsigned sent)
-{
+bool fits(const round_plan &plan, unsigned receive, unsigned sent) {
     const message &r = plan.places[receive].m;
     const message &named = plan.places[r.pattern_of].m;
     const message &m = plan.places[sent].m;
@@ -22,10 +21,8 @@ bool fits(const round_plan &plan, unsigned receive, unsigned sent)
 
 } // namespace
 
-void judge(const round_plan &plan, const std::vector<receipt> &receipts)
-{
-    std::map<std::array<int, 3>, std::vector<unsigned>>
-        streams; // communicator, sender, tag: places, as sent
+void judge(const round_plan &plan, const std::vector<receipt> &receipts) {
+    std::map<std::array<int, 3>, std::vector<unsigned>> streams; // communicator, sender, tag: places, as sent
     std::size_t ours = 0;
     for (unsigned i = 0; i < plan.places.size(); ++i) {
         const message &m = plan.places[i].m;
@@ -41,16 +38,14 @@ void judge(const round_plan &plan, const std::vector<receipt> &receipts)
     for (const receipt &r : receipts) {
         by_post.push_back(&r);
     }
-    std::sort(by_post.begin(), by_post.end(),
-              [](const receipt *a, const receipt *b) { return a->posted < b->posted; });
+    std::sort(by_post.begin(), by_post.end(), [](const receipt *a, const receipt *b) { return a->posted < b->posted; });
     // All receives that can take one message of a stream can take every one of it, so they get them
     // as they were posted.
     struct pair {
         const receipt *got;
         unsigned sent;
     };
-    std::map<std::pair<int, int>, std::vector<pair>>
-        from; // communicator, sender: in the order of posting
+    std::map<std::pair<int, int>, std::vector<pair>> from; // communicator, sender: in the order of posting
     std::map<std::array<int, 3>, std::size_t> next;
     for (const receipt *r : by_post) {
         const int comm = static_cast<int>(plan.places[r->index].m.comm);
@@ -69,14 +64,12 @@ void judge(const round_plan &plan, const std::vector<receipt> &receipts)
         if (r->bytes != m.size || !r->data->holds(m.key, m.size)) {
             const char *reason = "its data changed after completion";
             for (const unsigned other : stream->second) {
-                if (other != sent && r->bytes == plan.places[other].m.size
-                    && r->data->holds(plan.places[other].m.key, r->bytes)) {
-                    reason =
-                        "it has another one of the same sender and tag: they overtook each other";
+                if (other != sent && r->bytes == plan.places[other].m.size &&
+                    r->data->holds(plan.places[other].m.key, r->bytes)) {
+                    reason = "it has another one of the same sender and tag: they overtook each other";
                 }
             }
-            fail("receive %u should have got message %u (%zu bytes): %s", r->index, sent, m.size,
-                 reason);
+            fail("receive %u should have got message %u (%zu bytes): %s", r->index, sent, m.size, reason);
         }
         from[{comm, r->from}].push_back({r, sent});
     }
@@ -85,8 +78,7 @@ void judge(const round_plan &plan, const std::vector<receipt> &receipts)
     for (const auto &[name, pairs] : from) {
         for (std::size_t early = 0; early < pairs.size(); ++early) {
             for (std::size_t late = early + 1; late < pairs.size(); ++late) {
-                if (pairs[late].sent < pairs[early].sent
-                    && fits(plan, pairs[early].got->index, pairs[late].sent)) {
+                if (pairs[late].sent < pairs[early].sent && fits(plan, pairs[early].got->index, pairs[late].sent)) {
                     fail("message %u from %d overtook message %u: receive %u was posted before %u "
                          "and fits both",
                          pairs[early].sent, name.second, pairs[late].sent, pairs[early].got->index,

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::size_t margin = 64;
 
-std::uint64_t word(std::uint64_t key, std::size_t index)
-{
+std::uint64_t word(std::uint64_t key, std::size_t index) {
     std::uint64_t x = key + index * 0xd1342543de82ef95U;
     x ^= x >> 32;
     x *= 0x94d049bb133111ebU;
@@ -22,8 +21,7 @@ std::uint64_t word(std::uint64_t key, std::size_t index)
 }
 
 // What a buffer should look like is drawn here and compared with it.
-std::byte *scratch(std::size_t bytes)
-{
+std::byte *scratch(std::size_t bytes) {
     thread_local std::unique_ptr<std::byte[]> space;
     thread_local std::size_t size = 0;
     if (size < bytes) {
@@ -35,8 +33,7 @@ std::byte *scratch(std::size_t bytes)
 
 } // namespace
 
-void pattern(std::byte *to, std::size_t bytes, std::uint64_t key, std::size_t offset)
-{
+void pattern(std::byte *to, std::size_t bytes, std::uint64_t key, std::size_t offset) {
     while (bytes > 0) {
         const std::size_t skip = offset % 8;
         const std::uint64_t w = word(key, offset / 8);
@@ -52,8 +49,7 @@ void pattern(std::byte *to, std::size_t bytes, std::uint64_t key, std::size_t of
     }
 }
 
-memory::memory(random geometry, std::size_t bytes, std::size_t unit, bool typed)
-{
+memory::memory(random geometry, std::size_t bytes, std::size_t unit, bool typed) {
     random &r = geometry;
     std::size_t lower = 0; // of the element, below its first block
     if (0 == unit || 0 == bytes) {
@@ -143,32 +139,22 @@ memory::memory(random geometry, std::size_t bytes, std::size_t unit, bool typed)
     }
     const std::size_t shift = typed ? 0 : (r.one_in(2) ? 0 : r.below(64));
     start_ = margin + shift;
-    size_ += start_
-             + (count_ > 0 ? static_cast<std::size_t>(count_ - (own_type_ ? 1 : 0)) * extent_ : 0)
-             + margin;
+    size_ += start_ + (count_ > 0 ? static_cast<std::size_t>(count_ - (own_type_ ? 1 : 0)) * extent_ : 0) + margin;
     data_ = std::make_unique_for_overwrite<std::byte[]>(size_);
     clear();
 }
 
-memory::~memory()
-{
+memory::~memory() {
     if (own_type_) {
         MPI_Type_free(&type_);
     }
 }
 
-void memory::clear()
-{
-    std::memset(data_.get(), static_cast<int>(blank), size_);
-}
+void memory::clear() { std::memset(data_.get(), static_cast<int>(blank), size_); }
 
-void memory::spoil()
-{
-    std::memset(data_.get(), 0xee, size_);
-}
+void memory::spoil() { std::memset(data_.get(), 0xee, size_); }
 
-void memory::render(std::byte *image, std::uint64_t key, std::size_t bytes) const
-{
+void memory::render(std::byte *image, std::uint64_t key, std::size_t bytes) const {
     std::memset(image, static_cast<int>(blank), size_);
     std::byte *p = image + start_;
     if (blocks_.empty()) {
@@ -184,22 +170,14 @@ void memory::render(std::byte *image, std::uint64_t key, std::size_t bytes) cons
     }
 }
 
-void memory::put(std::uint64_t key, std::size_t bytes)
-{
-    render(data_.get(), key, bytes);
-}
+void memory::put(std::uint64_t key, std::size_t bytes) { render(data_.get(), key, bytes); }
 
-bool memory::holds(std::uint64_t key, std::size_t bytes) const
-{
+bool memory::holds(std::uint64_t key, std::size_t bytes) const {
     // most others differ in the first bytes already
     std::byte begin[8];
-    if (const std::size_t n =
-            std::min<std::size_t>({8, bytes, blocks_.empty() ? 8 : blocks_[0].bytes});
-        n > 0) {
+    if (const std::size_t n = std::min<std::size_t>({8, bytes, blocks_.empty() ? 8 : blocks_[0].bytes}); n > 0) {
         pattern(begin, n, key, 0);
-        if (0
-            != std::memcmp(begin, data_.get() + start_ + (blocks_.empty() ? 0 : blocks_[0].offset),
-                           n)) {
+        if (0 != std::memcmp(begin, data_.get() + start_ + (blocks_.empty() ? 0 : blocks_[0].offset), n)) {
             return false;
         }
     }
@@ -208,8 +186,7 @@ bool memory::holds(std::uint64_t key, std::size_t bytes) const
     return 0 == std::memcmp(want, data_.get(), size_);
 }
 
-void memory::expect(std::uint64_t key, std::size_t bytes, const char *what) const
-{
+void memory::expect(std::uint64_t key, std::size_t bytes, const char *what) const {
     std::byte *want = scratch(size_);
     render(want, key, bytes);
     if (0 == std::memcmp(want, data_.get(), size_)) {
@@ -228,9 +205,9 @@ void memory::expect(std::uint64_t key, std::size_t bytes, const char *what) cons
     fail("%s of %zu bytes (elements of %zu, extent %zu, %zu blocks): %zu bytes differ, from %td to "
          "%td of the buffer; the "
          "first is %02x, expected %02x",
-         what, bytes, unit_, extent_, blocks_.size(), wrong,
-         static_cast<std::ptrdiff_t>(first - start_), static_cast<std::ptrdiff_t>(last - start_),
-         static_cast<unsigned>(data_[first]), static_cast<unsigned>(want[first]));
+         what, bytes, unit_, extent_, blocks_.size(), wrong, static_cast<std::ptrdiff_t>(first - start_),
+         static_cast<std::ptrdiff_t>(last - start_), static_cast<unsigned>(data_[first]),
+         static_cast<unsigned>(want[first]));
 }
 
 } // namespace torture

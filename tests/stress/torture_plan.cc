@@ -36,8 +36,7 @@ constexpr int tags = 6; // divided: the upper half is received by any_source
 constexpr std::size_t most_buffered = 32768;
 constexpr unsigned most_buffered_messages = 24;
 
-std::size_t draw_size(random *r, bool wild)
-{
+std::size_t draw_size(random *r, bool wild) {
     static const std::size_t edges[] = {8192, 65536, 32768, 131072, 262144, 524288, 1048576};
     std::size_t size = 0;
     switch (r->below(10)) {
@@ -71,8 +70,7 @@ std::size_t draw_size(random *r, bool wild)
 }
 
 // Bytes of an element of the datatype: many small pieces only where there are not too many in all.
-std::size_t draw_unit(random *r, std::size_t size, bool divides)
-{
+std::size_t draw_unit(random *r, std::size_t size, bool divides) {
     static const std::size_t units[] = {1, 3, 12, 24, 100, 1000, 4096, 65536};
     if (0 == size || !r->one_in(3)) {
         return 0;
@@ -84,8 +82,7 @@ std::size_t draw_unit(random *r, std::size_t size, bool divides)
     return divides && 0 != size % unit ? 0 : unit;
 }
 
-std::size_t class_of(const message &m)
-{ // those that may meet the same receives, of one receiver and communicator
+std::size_t class_of(const message &m) { // those that may meet the same receives, of one receiver and communicator
     switch (m.how) {
     case kind::exact:
         return 1 + static_cast<std::size_t>(m.from) * 1000 + static_cast<std::size_t>(m.tag % 100);
@@ -98,17 +95,14 @@ std::size_t class_of(const message &m)
     }
 }
 
-bool matches(const message &receive, const round_plan &plan, const message &m)
-{
+bool matches(const message &receive, const round_plan &plan, const message &m) {
     const message &named = plan.places[receive.pattern_of].m;
-    return (receive.wild_source || named.from == m.from)
-           && (receive.wild_tag || named.tag == m.tag);
+    return (receive.wild_source || named.from == m.from) && (receive.wild_tag || named.tag == m.tag);
 }
 
 // Receives in any order and of any form for the messages of one sender. What a message meets is
 // determined: the first receive posted that it fits, whatever the timing.
-void shuffle(random *r, round_plan *plan, const std::vector<unsigned> &group, bool tags_wild)
-{
+void shuffle(random *r, round_plan *plan, const std::vector<unsigned> &group, bool tags_wild) {
     std::vector<unsigned> pattern(group);
     const std::size_t reach = r->one_in(2) ? group.size() : 3;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -142,8 +136,7 @@ void shuffle(random *r, round_plan *plan, const std::vector<unsigned> &group, bo
 
 } // namespace
 
-void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, std::uint64_t round)
-{
+void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, std::uint64_t round) {
     random r(opt.seed, 0x91a7, thread, round);
     plan->places.clear();
     plan->orders.clear();
@@ -151,14 +144,11 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
     const bool blocks = r.one_in(2); // blocking collective calls need everybody in order
     for (unsigned i = 0; i < ranks; ++i) {
         const bool in_order = blocks || r.one_in(2);
-        plan->orders.push_back(in_order      ? order::as_planned
-                               : r.one_in(2) ? order::receives_first
-                                             : order::sends_first);
+        plan->orders.push_back(in_order ? order::as_planned : r.one_in(2) ? order::receives_first : order::sends_first);
     }
     std::map<std::pair<unsigned, int>, receiver> receivers;
     std::map<std::pair<unsigned, int>, unsigned> wild;
-    const unsigned count =
-        static_cast<unsigned>(r.from_to(1, r.one_in(4) ? opt.messages : opt.messages / 3 + 1));
+    const unsigned count = static_cast<unsigned>(r.from_to(1, r.one_in(4) ? opt.messages : opt.messages / 3 + 1));
     const bool small = r.one_in(5);                                      // a storm of small ones
     const int hot = r.one_in(4) ? static_cast<int>(r.below(ranks)) : -1; // somebody gets most of it
     unsigned buffered = 0;
@@ -214,8 +204,7 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
         case policy::divided:
             if (0 != (to.sources >> m.from & 1)) {
                 m.how = kind::any_tag;
-                m.tag =
-                    c.tag_base + static_cast<int>(r.below(tags / 2)); // any_source must not fit it
+                m.tag = c.tag_base + static_cast<int>(r.below(tags / 2)); // any_source must not fit it
             } else {
                 m.how = m.tag - c.tag_base >= tags / 2 ? kind::any_source : kind::exact;
             }
@@ -232,8 +221,7 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
             m.size = std::min<std::size_t>(m.size, 300000);
         }
         budget -= std::min(budget, m.size);
-        for (std::size_t so_far = largest; so_far < m.size && !largest.compare_exchange_weak(so_far, m.size);) {
-        }
+        for (std::size_t so_far = largest; so_far < m.size && !largest.compare_exchange_weak(so_far, m.size);) {}
         m.key = r.next();
         if (!is_wild && r.one_in(6)) {
             m.typed = true;
@@ -259,12 +247,11 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
         default:
             break;
         }
-        m.blocking_send = (kind::exact == m.how || send_mode::buffered == m.mode) && m.from != m.to
-                          && r.one_in(4);
+        m.blocking_send = (kind::exact == m.how || send_mode::buffered == m.mode) && m.from != m.to && r.one_in(4);
         m.persistent_recv = r.one_in(5);
         m.persistent_send = !m.blocking_send && r.one_in(5);
-        if (kind::exact == m.how && m.persistent_send && m.persistent_recv
-            && send_mode::ready != m.mode && !(opt.lenient && send_mode::buffered == m.mode)) {
+        if (kind::exact == m.how && m.persistent_send && m.persistent_recv && send_mode::ready != m.mode &&
+            !(opt.lenient && send_mode::buffered == m.mode)) {
             m.times = static_cast<unsigned>(r.from_to(1, 3));
         }
         plan->places.push_back(p);
@@ -293,11 +280,9 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
         }
         for (const unsigned i : group) {
             message &m = plan->places[i].m;
-            const std::size_t size =
-                m.expects >= 0 ? plan->places[static_cast<unsigned>(m.expects)].m.size : largest;
+            const std::size_t size = m.expects >= 0 ? plan->places[static_cast<unsigned>(m.expects)].m.size : largest;
             m.capacity = r.one_in(3) ? size + r.below(100) : size;
-            const bool typed =
-                m.expects >= 0 && plan->places[static_cast<unsigned>(m.expects)].m.typed;
+            const bool typed = m.expects >= 0 && plan->places[static_cast<unsigned>(m.expects)].m.typed;
             m.unit_in = typed ? (0 == size ? 0 : 24) : draw_unit(&r, size, false);
             if (typed) {
                 m.capacity = size;
@@ -306,8 +291,7 @@ void draw_plan(round_plan *plan, const communicator_set &set, unsigned thread, s
     }
 }
 
-void show_plan(const round_plan &plan)
-{
+void show_plan(const round_plan &plan) {
     static const char *const kinds[] = {"exact", "any source", "any tag", "any", "shuffled"};
     static const char *const modes[] = {"send", "ssend", "bsend", "rsend"};
     static const char *const orders[] = {"in order", "receives first", "sends first"};
@@ -317,9 +301,8 @@ void show_plan(const round_plan &plan)
     for (std::size_t i = 0; i < plan.places.size(); ++i) {
         const place &p = plan.places[i];
         if (p.is_collective) {
-            std::printf("# %zu: collective %u in %u, %zu bytes%s\n", i,
-                        static_cast<unsigned>(p.c.what), p.c.comm, p.c.bytes,
-                        p.c.blocking ? ", blocking" : "");
+            std::printf("# %zu: collective %u in %u, %zu bytes%s\n", i, static_cast<unsigned>(p.c.what), p.c.comm,
+                        p.c.bytes, p.c.blocking ? ", blocking" : "");
             continue;
         }
         const message &m = p.m;
@@ -327,11 +310,10 @@ void show_plan(const round_plan &plan)
                     "like %u%s%s, element %zu, "
                     "room %zu, gets %d; %u times\n",
                     i, m.blocking_send ? "blocking " : "", m.persistent_send ? "persistent " : "",
-                    modes[static_cast<std::size_t>(m.mode)], m.from, m.to, m.comm, m.tag, m.size,
-                    m.unit_out, kinds[static_cast<std::size_t>(m.how)],
-                    m.persistent_recv ? ", persistent" : "", m.pattern_of,
-                    m.wild_source ? " any source" : "", m.wild_tag ? " any tag" : "", m.unit_in,
-                    m.capacity, m.expects, m.times);
+                    modes[static_cast<std::size_t>(m.mode)], m.from, m.to, m.comm, m.tag, m.size, m.unit_out,
+                    kinds[static_cast<std::size_t>(m.how)], m.persistent_recv ? ", persistent" : "", m.pattern_of,
+                    m.wild_source ? " any source" : "", m.wild_tag ? " any tag" : "", m.unit_in, m.capacity, m.expects,
+                    m.times);
     }
     std::fflush(stdout);
 }

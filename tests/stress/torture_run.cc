@@ -13,8 +13,7 @@ namespace torture {
 namespace {
 
 // A receive for what nobody sends, taken back: it must take nothing.
-void cancel_one(state *s)
-{
+void cancel_one(state *s) {
     const communicator &c = s->set.comms[0];
     std::array<std::byte, 64> nothing{};
     MPI_Request request;
@@ -30,8 +29,7 @@ void cancel_one(state *s)
     }
 }
 
-void between_calls(state *s)
-{
+void between_calls(state *s) {
     if (s->own.one_in(4)) {
         busy(&s->own);
     }
@@ -43,8 +41,7 @@ void between_calls(state *s)
     }
 }
 
-void finish_all(state *s)
-{
+void finish_all(state *s) {
     for (operation *o : s->active) {
         o->may_wait = true;
     }
@@ -58,8 +55,7 @@ void finish_all(state *s)
 
 // Persistent requests once more: in the plan's order, and those that share their way with no other
 // by MPI_Startall, which may start them in any order.
-void start_again(state *s)
-{
+void start_again(state *s) {
     for (unsigned time = 1; time < 3; ++time) {
         std::map<std::array<int, 4>, unsigned> ways;
         for (const place &p : s->plan.places) {
@@ -73,9 +69,8 @@ void start_again(state *s)
         for (const auto &o : s->all) {
             ordered.push_back(o.get());
         }
-        std::stable_sort(
-            ordered.begin(), ordered.end(),
-            [](const operation *a, const operation *b) { return a->index < b->index; });
+        std::stable_sort(ordered.begin(), ordered.end(),
+                         [](const operation *a, const operation *b) { return a->index < b->index; });
         for (operation *o : ordered) {
             const place &p = s->plan.places[o->index];
             if (p.is_collective || p.m.times <= time || !o->persistent) {
@@ -105,21 +100,10 @@ void start_again(state *s)
 
 } // namespace
 
-void run_round(const round_plan &plan, const communicator_set &set, unsigned thread,
-               std::uint64_t round)
-{
+void run_round(const round_plan &plan, const communicator_set &set, unsigned thread, std::uint64_t round) {
     const order how = plan.orders[static_cast<std::size_t>(my_rank)];
-    state s{plan,
-            set,
-            thread,
-            round,
-            random(opt.seed, 0x0b51, thread, round, my_rank),
-            order::as_planned == how,
-            {},
-            {},
-            {},
-            0,
-            std::vector<bool>(plan.places.size(), false)};
+    state s{plan, set, thread, round, random(opt.seed, 0x0b51, thread, round, my_rank), order::as_planned == how,
+            {},   {},  {},     0,     std::vector<bool>(plan.places.size(), false)};
     // two sweeps for those who send or receive first; collective calls are in the first one
     const unsigned sweeps = s.in_order ? 1 : 2;
     for (unsigned sweep = 0; sweep < sweeps; ++sweep) {
@@ -128,8 +112,8 @@ void run_round(const round_plan &plan, const communicator_set &set, unsigned thr
         for (unsigned i = 0; i < plan.places.size(); ++i) {
             const place &p = plan.places[i];
             set_note(thread, "seed %llu round %llu thread %u place %u of %zu",
-                     static_cast<unsigned long long>(opt.seed),
-                     static_cast<unsigned long long>(round), thread, i, plan.places.size());
+                     static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round), thread, i,
+                     plan.places.size());
             if (p.is_collective) {
                 if (0 == sweep && set.comms[p.c.comm].has(my_rank)) {
                     if (auto o = begin_collective(p.c, set.comms[p.c.comm], i)) {
@@ -153,25 +137,22 @@ void run_round(const round_plan &plan, const communicator_set &set, unsigned thr
         }
     }
     set_note(thread, "seed %llu round %llu thread %u, all %zu places under way",
-             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
-             thread, plan.places.size());
+             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round), thread,
+             plan.places.size());
     finish_all(&s);
     if (order::sends_first == how) { // tokens of sends that did without
         for (unsigned i = 0; i < plan.places.size(); ++i) {
             const place &p = plan.places[i];
             if (!p.is_collective && p.m.from == my_rank && send_mode::ready == p.m.mode) {
-                MPI(MPI_Recv(nullptr, 0, MPI_BYTE, p.m.to, static_cast<int>(i), set.tokens,
-                             MPI_STATUS_IGNORE));
+                MPI(MPI_Recv(nullptr, 0, MPI_BYTE, p.m.to, static_cast<int>(i), set.tokens, MPI_STATUS_IGNORE));
             }
         }
     }
-    set_note(thread, "seed %llu round %llu thread %u, judging",
-             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
-             thread);
+    set_note(thread, "seed %llu round %llu thread %u, judging", static_cast<unsigned long long>(opt.seed),
+             static_cast<unsigned long long>(round), thread);
     judge(plan, s.receipts);
     set_note(thread, "seed %llu round %llu thread %u, persistent requests again",
-             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round),
-             thread);
+             static_cast<unsigned long long>(opt.seed), static_cast<unsigned long long>(round), thread);
     start_again(&s);
     for (const auto &o : s.all) {
         if (o->persistent) {

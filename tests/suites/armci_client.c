@@ -10,13 +10,9 @@ enum { ROWS = 96, BLOCK = 24, LARGE = 1 << 19, ROUNDS = 60, PIECES = 16 };
 static double **matrix; // of each process, ROWS x ROWS
 static int right, left;
 
-static double *at(int process, int row, int column)
-{
-    return matrix[process] + row * ROWS + column;
-}
+static double *at(int process, int row, int column) { return matrix[process] + row * ROWS + column; }
 
-static void clear_all(void)
-{
+static void clear_all(void) {
     ARMCI_Barrier();
     ARMCI_Access_begin(matrix[my_rank]);
     memset(matrix[my_rank], 0, ROWS * ROWS * sizeof(double));
@@ -25,8 +21,7 @@ static void clear_all(void)
 }
 
 // A block into the right neighbour, and the same one back, both with gaps on both sides.
-static void blocks(int nonblocking)
-{
+static void blocks(int nonblocking) {
     double mine[BLOCK][BLOCK + 3], back[BLOCK][BLOCK + 5];
     int stride_mine = sizeof(mine[0]), stride_back = sizeof(back[0]), stride = ROWS * sizeof(double);
     int count[2] = {BLOCK * sizeof(double), BLOCK};
@@ -66,8 +61,7 @@ static void blocks(int nonblocking)
 }
 
 // All add to the same block of every process, in different orders.
-static void accumulate(void)
-{
+static void accumulate(void) {
     double ones[BLOCK][BLOCK], scale = my_rank + 1;
     int stride_ones = sizeof(ones[0]), stride = ROWS * sizeof(double);
     int count[2] = {BLOCK * sizeof(double), BLOCK};
@@ -85,15 +79,15 @@ static void accumulate(void)
     ARMCI_Access_begin(matrix[my_rank]);
     for (int i = 0; i < BLOCK; ++i) {
         for (int j = 0; j < BLOCK; ++j) {
-            CHECK(*at(my_rank, 30 + i, 40 + j) == n_ranks * (n_ranks + 1) / 2., "a sum is %g", *at(my_rank, 30 + i, 40 + j));
+            CHECK(*at(my_rank, 30 + i, 40 + j) == n_ranks * (n_ranks + 1) / 2., "a sum is %g",
+                  *at(my_rank, 30 + i, 40 + j));
         }
     }
     ARMCI_Access_end(matrix[my_rank]);
 }
 
 // Every third piece of a row, by a list of addresses.
-static void pieces(void)
-{
+static void pieces(void) {
     double mine[PIECES], back[PIECES];
     void *from[PIECES], *there[PIECES], *to[PIECES];
     armci_giov_t list = {from, there, sizeof(double), PIECES}, answer = {there, to, sizeof(double), PIECES};
@@ -113,8 +107,7 @@ static void pieces(void)
     }
 }
 
-static void large(void)
-{
+static void large(void) {
     double **big = malloc((size_t) n_ranks * sizeof(*big)), *mine = malloc(LARGE * sizeof(*mine)),
            *back = malloc(LARGE * sizeof(*back));
     ARMCI_Malloc((void **) big, LARGE * sizeof(double));
@@ -137,8 +130,7 @@ static void large(void)
 }
 
 // Tickets from process 0, and a counter of each process that is read and stored under its mutex.
-static void counters(void)
-{
+static void counters(void) {
     long **words = malloc((size_t) n_ranks * sizeof(*words));
     long sum = 0, all = 0;
     ARMCI_Malloc((void **) words, 4 * sizeof(long));
@@ -174,8 +166,7 @@ static void counters(void)
     free(words);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     ARMCI_Init();
     right = (my_rank + 1) % n_ranks;

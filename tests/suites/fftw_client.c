@@ -13,8 +13,7 @@
 #include <math.h>
 
 // FNV-1a of what this rank has; rank 0 prints those of all, in order.
-static void print_bits(const char *what, const void *data, size_t bytes)
-{
+static void print_bits(const char *what, const void *data, size_t bytes) {
     const unsigned char *p = data;
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < bytes; ++i) {
@@ -29,19 +28,14 @@ static void print_bits(const char *what, const void *data, size_t bytes)
     free(all);
 }
 
-static double value(ptrdiff_t i)
-{
-    return (double) (mix64((uint64_t) i) >> 11) * 0x1p-53 - 0.5;
-}
+static double value(ptrdiff_t i) { return (double) (mix64((uint64_t) i) >> 11) * 0x1p-53 - 0.5; }
 
-static void check_close(const char *what, double got, double want, ptrdiff_t i)
-{
+static void check_close(const char *what, double got, double want, ptrdiff_t i) {
     CHECK(fabs(got - want) < 1e-12, "%s: element %td came back as %.17g, was %.17g", what, i, got, want);
 }
 
 // Forth and back; `transposed`: the intermediate result stays in the order of the second dimension.
-static void complex_transform(const char *what, int rank, const ptrdiff_t *n, int transposed)
-{
+static void complex_transform(const char *what, int rank, const ptrdiff_t *n, int transposed) {
     ptrdiff_t rows, first, t_rows, t_first, total = 1, per_row;
     for (int d = 0; d < rank; ++d) {
         total *= n[d];
@@ -77,11 +71,10 @@ static void complex_transform(const char *what, int rank, const ptrdiff_t *n, in
 }
 
 // A linear transform of its own kind: one dimension is spread over all ranks, in and out.
-static void one_dimension(const char *what, ptrdiff_t n)
-{
+static void one_dimension(const char *what, ptrdiff_t n) {
     ptrdiff_t in, in_first, out, out_first;
-    ptrdiff_t size = fftw_mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_ESTIMATE, &in, &in_first, &out,
-                                            &out_first);
+    ptrdiff_t size =
+        fftw_mpi_local_size_1d(n, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_ESTIMATE, &in, &in_first, &out, &out_first);
     fftw_complex *a = fftw_alloc_complex((size_t) size);
     CHECK(NULL != a, "no memory");
     fftw_plan forth = fftw_mpi_plan_dft_1d(n, a, a, MPI_COMM_WORLD, FFTW_FORWARD, FFTW_ESTIMATE);
@@ -103,8 +96,7 @@ static void one_dimension(const char *what, ptrdiff_t n)
 }
 
 // Real to complex in place, rows padded as FFTW wants it.
-static void real_transform(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t n2)
-{
+static void real_transform(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t n2) {
     ptrdiff_t rows, first, half = n2 / 2 + 1;
     ptrdiff_t size = fftw_mpi_local_size_3d(n0, n1, half, MPI_COMM_WORLD, &rows, &first);
     fftw_complex *c = fftw_alloc_complex((size_t) size);
@@ -133,8 +125,7 @@ static void real_transform(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff
 }
 
 // A matrix of tuples, transposed: nothing is computed, so every bit is known.
-static void transpose(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t tuple)
-{
+static void transpose(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t tuple) {
     const ptrdiff_t n[2] = {n0, n1};
     ptrdiff_t rows, first, t_rows, t_first;
     ptrdiff_t size = fftw_mpi_local_size_many_transposed(2, n, tuple, FFTW_MPI_DEFAULT_BLOCK, FFTW_MPI_DEFAULT_BLOCK,
@@ -163,8 +154,7 @@ static void transpose(const char *what, ptrdiff_t n0, ptrdiff_t n1, ptrdiff_t tu
     fftw_free(b);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     fftw_mpi_init();
     complex_transform("complex-2d", 2, (const ptrdiff_t[]){96, 80}, 0);

@@ -15,22 +15,18 @@
 
 #include <math.h>
 
-#define HYPRE(call)                                                                                \
-    do {                                                                                           \
-        int hypre_rc_ = (call);                                                                    \
-        CHECK(0 == hypre_rc_, "%s: error %d", #call, hypre_rc_);                                   \
+#define HYPRE(call)                                                                                                    \
+    do {                                                                                                               \
+        int hypre_rc_ = (call);                                                                                        \
+        CHECK(0 == hypre_rc_, "%s: error %d", #call, hypre_rc_);                                                       \
     } while (0)
 
 static int n = 40;
 
-static double solution(int i)
-{
-    return (double) (mix64((uint64_t) i) >> 40) * 0x1p-24;
-}
+static double solution(int i) { return (double) (mix64((uint64_t) i) >> 40) * 0x1p-24; }
 
 // The row's columns and values; returns how many.
-static int row_of(int i, int *columns, double *values)
-{
+static int row_of(int i, int *columns, double *values) {
     const int x = i % n, y = i / n % n, z = i / n / n;
     const int at[3] = {x, y, z}, step[3] = {1, n, n * n};
     int k = 0;
@@ -49,8 +45,7 @@ static int row_of(int i, int *columns, double *values)
     return k;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     n = argc > 1 ? atoi(argv[1]) : n;
     const int steps = argc > 2 ? atoi(argv[2]) : 10, total = n * n * n;
@@ -91,9 +86,9 @@ int main(int argc, char **argv)
     HYPRE(HYPRE_IJVectorGetObject(ij_x, (void **) &x));
 
     HYPRE(HYPRE_BoomerAMGCreate(&front));
-    HYPRE(HYPRE_BoomerAMGSetCoarsenType(front, 8));    // PMIS and extended interpolation: nothing random
-    HYPRE(HYPRE_BoomerAMGSetInterpType(front, 6));     // but what hypre seeds by itself
-    HYPRE(HYPRE_BoomerAMGSetRelaxType(front, 6));      // symmetric, as conjugate gradients want it
+    HYPRE(HYPRE_BoomerAMGSetCoarsenType(front, 8)); // PMIS and extended interpolation: nothing random
+    HYPRE(HYPRE_BoomerAMGSetInterpType(front, 6));  // but what hypre seeds by itself
+    HYPRE(HYPRE_BoomerAMGSetRelaxType(front, 6));   // symmetric, as conjugate gradients want it
     HYPRE(HYPRE_BoomerAMGSetNumSweeps(front, 1));
     HYPRE(HYPRE_BoomerAMGSetTol(front, 0.0));
     HYPRE(HYPRE_BoomerAMGSetMaxIter(front, 1));
@@ -108,7 +103,7 @@ int main(int argc, char **argv)
         HYPRE(HYPRE_ParVectorSetConstantValues(x, 0.0));
         HYPRE(HYPRE_PCGSetMaxIter(solver, step));
         HYPRE_ParCSRPCGSolve(solver, matrix, right, x);
-        HYPRE_ClearAllErrors();      // that it has not converged to nothing is what we asked for
+        HYPRE_ClearAllErrors(); // that it has not converged to nothing is what we asked for
         HYPRE(HYPRE_PCGGetFinalRelativeResidualNorm(solver, &norm));
         if (0 == my_rank) {
             printf("# step %d residual %a (%.3e)\n", step, norm, norm);

@@ -45,11 +45,9 @@ TEST(keys, a_pattern_matches_exactly_the_messages_a_receive_would_get) {
                         for (const auto c2 : contexts) {
                             for (const auto s2 : sources) {
                                 for (const auto t2 : tags) {
-                                    const bool expected = c == c2 && (any_s || s == s2) &&
-                                                          (any_t ? t2 >= 0 : t == t2);
+                                    const bool expected = c == c2 && (any_s || s == s2) && (any_t ? t2 >= 0 : t == t2);
                                     ASSERT_EQ(expected, matches(make_rts_key(c2, s2, t2), p))
-                                        << c << " " << s << " " << t << " / " << c2 << " " << s2
-                                        << " " << t2;
+                                        << c << " " << s << " " << t << " / " << c2 << " " << s2 << " " << t2;
                                     hits += expected;
                                 }
                             }
@@ -74,7 +72,9 @@ TEST(keys, kinds_never_match_each_other) {
 
 TEST(keys, a_pattern_of_two_matches_both_and_what_they_have_in_common) {
     using what = rma_epoch_kind;
-    const auto of = [](what kind, std::uint32_t window, std::uint64_t peer) { return exact_pattern(make_rma_key(kind, window, peer)); };
+    const auto of = [](what kind, std::uint32_t window, std::uint64_t peer) {
+        return exact_pattern(make_rma_key(kind, window, peer));
+    };
     const key_pattern one = either(of(what::grant, 7, 0b0100), of(what::grant, 7, 0b0111));
     EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0100), one));
     EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0111), one));
@@ -86,7 +86,8 @@ TEST(keys, a_pattern_of_two_matches_both_and_what_they_have_in_common) {
     const key_pattern more = either(one, rts_pattern(3, 0, 9, true, true));
     EXPECT_TRUE(matches(make_rma_key(what::grant, 7, 0b0111), more));
     EXPECT_TRUE(matches(make_rts_key(3, 12, 1), more));
-    EXPECT_TRUE(matches(make_rts_key(3, 0, 0), either(rts_pattern(3, 0, 9, true, true), rts_pattern(3, 0, 0, false, false))));
+    EXPECT_TRUE(
+        matches(make_rts_key(3, 0, 0), either(rts_pattern(3, 0, 9, true, true), rts_pattern(3, 0, 0, false, false))));
 }
 
 TEST_F(board, arm_then_post_matches_once) {

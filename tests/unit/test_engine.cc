@@ -16,9 +16,8 @@ namespace {
 
 using namespace test;
 
-const std::uint64_t sizes[] = {0,    1,     7,      8,      44,      45,      100,
-                               4096, 8191,  8192,   8193,   16384,   32768,   32769,   65537,   131071,
-                               131072, 131073, 262144, 300001, 1048576, 3000001};
+const std::uint64_t sizes[] = {0,     1,     7,     8,     44,     45,     100,    4096,   8191,   8192,    8193,
+                               16384, 32768, 32769, 65537, 131071, 131072, 131073, 262144, 300001, 1048576, 3000001};
 
 struct engines_of_a_node : testing::TestWithParam<const char *> {};
 
@@ -337,16 +336,15 @@ TEST(engine, active_messages_arrive_in_order_and_queued_ones_say_when_they_are_o
     fill(data.data(), data.size(), 1);
     n.a.enter();
     unsigned sent = 0;
-    while (engine::am_result::sent ==
-           n.a.active_message(n.to_b, {wire::am, h, data.data(), 10000})) {
+    while (engine::am_result::sent == n.a.active_message(n.to_b, {wire::am, h, data.data(), 10000})) {
         ++sent;
     }
     EXPECT_EQ(262144U / 10048, sent);
     for (int i = 0; i < 10; ++i) {
-        n.a.queue_message(n.to_b, {wire::am, h, data.data(), 1000}, [](void *, bool ok) { out += ok ? 1 : 100; }, nullptr);
+        n.a.queue_message(
+            n.to_b, {wire::am, h, data.data(), 1000}, [](void *, bool ok) { out += ok ? 1 : 100; }, nullptr);
     }
-    EXPECT_EQ(engine::am_result::full, n.a.active_message(n.to_b, {wire::am, h}))
-        << "behind those that wait";
+    EXPECT_EQ(engine::am_result::full, n.a.active_message(n.to_b, {wire::am, h})) << "behind those that wait";
     n.a.leave();
     EXPECT_EQ(0U, out);
     n.drive("all of them", [&] { return active_messages().size() == sent + 10 && 10 == out; });
@@ -491,7 +489,8 @@ TEST(engine, a_callback_runs_with_the_gate_open_and_no_other_beside_it) {
             ++others;
             e->leave();
             e->progress();
-        }).join();
+        })
+            .join();
         --inside;
     };
     n.b.progress();
@@ -505,8 +504,8 @@ TEST(engine, who_waits_in_the_queue_of_a_lost_peer_is_told_so) {
     sent = lost = 0;
     wire::am_header h{name_of(0), 3, 0};
     n.a.enter();
-    n.a.queue_message(n.to_b, {wire::am, h},
-                      [](void *, bool ok) { ++(ok ? sent : lost); }, nullptr);
+    n.a.queue_message(
+        n.to_b, {wire::am, h}, [](void *, bool ok) { ++(ok ? sent : lost); }, nullptr);
     engine_access::lose(n.a, n.to_b);
     n.a.leave();
     n.a.progress();

@@ -171,7 +171,8 @@ TEST_F(crowded, a_left_copy_that_one_side_may_not_make_comes_by_another_way) {
 TEST_F(crowded, a_late_receive_left_too_long_is_moved_by_a_thread) {
     one_message m(left_for(20000));
     m.comes_late();
-    wait_until("either's thread", [&] { return 1 == count(m.n.b, stat::reads_thread) + count(m.n.a, stat::writes_thread); });
+    wait_until("either's thread",
+               [&] { return 1 == count(m.n.b, stat::reads_thread) + count(m.n.a, stat::writes_thread); });
     m.arrives();
 }
 

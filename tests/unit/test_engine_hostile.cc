@@ -33,10 +33,10 @@ TEST_F(garbage, a_message_shorter_than_its_header_is_refused) {
     const struct {
         std::uint8_t type;
         std::size_t header;
-    } types[] = {{wire::eager, sizeof(wire::match)},     {wire::eager_sync, sizeof(wire::match_sync)},
-                 {wire::rts, sizeof(wire::rendezvous)},  {wire::cts, sizeof(wire::answer)},
-                 {wire::data, sizeof(wire::fragment)},   {wire::credit, sizeof(wire::credit_msg)},
-                 {wire::fin, sizeof(wire::finish)},      {wire::helper_at, sizeof(layout::relay_message_moved)}};
+    } types[] = {{wire::eager, sizeof(wire::match)},    {wire::eager_sync, sizeof(wire::match_sync)},
+                 {wire::rts, sizeof(wire::rendezvous)}, {wire::cts, sizeof(wire::answer)},
+                 {wire::data, sizeof(wire::fragment)},  {wire::credit, sizeof(wire::credit_msg)},
+                 {wire::fin, sizeof(wire::finish)},     {wire::helper_at, sizeof(layout::relay_message_moved)}};
     std::uint64_t expected = 0;
     for (const auto &t : types) {
         for (std::size_t bytes = 0; bytes < t.header; ++bytes) {
@@ -163,7 +163,8 @@ TEST_F(garbage, an_answer_with_a_mode_nobody_knows_is_refused) {
     EXPECT_EQ(before + 2, refused());
     EXPECT_EQ(op_state::rts_sent, s.state);
     n.b.enter();
-    engine_access::dispatch(n.b, n.to_a, wire::fin, std::make_unique<wire::finish>(wire::finish{s.id, 1, wire::outcome::ok}).get(), 16);
+    engine_access::dispatch(n.b, n.to_a, wire::fin,
+                            std::make_unique<wire::finish>(wire::finish{s.id, 1, wire::outcome::ok}).get(), 16);
     n.b.leave();
 }
 
@@ -175,8 +176,7 @@ TEST_F(garbage, an_answer_for_no_bytes_at_all_does_not_hang_the_send) {
     for (int i = 0; i < 100; ++i) {
         n.b.progress();
     }
-    EXPECT_FALSE(op_state::moving == s.state && engine_access::copies_open(n.b))
-        << "a copy of nothing never ends";
+    EXPECT_FALSE(op_state::moving == s.state && engine_access::copies_open(n.b)) << "a copy of nothing never ends";
 }
 
 TEST_F(garbage, an_answer_with_a_shared_entry_that_is_not_there_is_refused_and_the_send_goes_on) {

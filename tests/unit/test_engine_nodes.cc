@@ -15,8 +15,8 @@ namespace {
 using namespace test;
 
 struct engines_of_two_nodes : testing::Test {
-    void exchange(network_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool first,
-                  unsigned ss, unsigned rs, bool sync) {
+    void exchange(network_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool first, unsigned ss, unsigned rs,
+                  bool sync) {
         test_send s;
         test_recv r;
         s.aim(n.to_b, bytes, bytes + 3, ctx, 0, tag, ss);

@@ -40,8 +40,8 @@ TEST_F(computing, a_notice_whose_message_does_not_come_is_given_up_and_the_reque
 // test that was not given the processor for so long has seen nothing and is done again.
 constexpr int tries = 5;
 
-board_slot::outcome post_and_wake(node_pair &n, std::uint32_t slot, const key &k,
-                                  std::uint32_t source, std::uint32_t sequence) {
+board_slot::outcome post_and_wake(node_pair &n, std::uint32_t slot, const key &k, std::uint32_t source,
+                                  std::uint32_t sequence) {
     layout::slot &s = n.a.board_segment().slot(slot);
     waker w;
     w.resize(2);
@@ -63,8 +63,8 @@ TEST_F(computing, a_notice_that_overtakes_its_message_wakes_the_thread_once_and_
         r.aim(big, ctx, 0, tag);
         s.aim(n.to_b, big, 3, ctx, 0, tag);
         n.receive(n.b, r);
-        const auto o = post_and_wake(n, 1, make_rts_key(ctx, 0, tag),
-                                     static_cast<std::uint32_t>(name_of(0)), n.to_b->rts_out + 1);
+        const auto o =
+            post_and_wake(n, 1, make_rts_key(ctx, 0, tag), static_cast<std::uint32_t>(name_of(0)), n.to_b->rts_out + 1);
         ASSERT_TRUE(o.matched && o.wake);
         wait_until("the thread is up", [&] { return 1 == count(n.b, stat::wakes_match); });
         n.send(n.a, s);
@@ -120,8 +120,7 @@ TEST_F(computing, a_notice_that_overtakes_its_answer_wakes_the_sender_once_and_i
             n.send(n.a, s);
             ASSERT_EQ(1U, armed(n.a)) << how;
             n.b.progress(); // the RTS is there when the receive comes, which then copies nothing
-            const auto o = post_and_wake(n, 0, make_cts_key(s.id),
-                                         static_cast<std::uint32_t>(name_of(1)) | answers,
+            const auto o = post_and_wake(n, 0, make_cts_key(s.id), static_cast<std::uint32_t>(name_of(1)) | answers,
                                          n.to_a->cts_out + 1);
             ASSERT_TRUE(o.matched && o.wake) << how;
             wait_until("the thread is up", [&] { return 1 == count(n.a, stat::wakes_match); });

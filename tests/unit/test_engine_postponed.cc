@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// One-sided operations inside a node that wait for their target, while the origin computes: postponed to its next call, if
-// that comes soon.
+// One-sided operations inside a node that wait for their target, while the origin computes: postponed to its next call,
+// if that comes soon.
 #include <array>
 #include <chrono>
 #include <cstring>

@@ -57,9 +57,8 @@ void ranks(unsigned size, const char *progress, const char *rendezvous, unsigned
             const auto s = sends.begin() + first;
             const auto r = receives.begin() + first;
             for (std::uint32_t i = 0; i < size; ++i) {
-                s[i].aim(peers[i], length(round, me, i), round * 100 + me * 10 + i, ctx,
-                         static_cast<std::int32_t>(me), static_cast<std::int32_t>(round),
-                         mine.below(5) ? 1 : 2);
+                s[i].aim(peers[i], length(round, me, i), round * 100 + me * 10 + i, ctx, static_cast<std::int32_t>(me),
+                         static_cast<std::int32_t>(round), mine.below(5) ? 1 : 2);
                 r[i].aim(600000, ctx, static_cast<std::int32_t>(i), static_cast<std::int32_t>(round),
                          mine.below(5) ? 1 : 2);
             }
@@ -113,9 +112,7 @@ void ranks(unsigned size, const char *progress, const char *rendezvous, unsigned
     EXPECT_TRUE(d.left().empty());
 }
 
-TEST(ranks_in_processes, three_with_interrupt_threads_exchange_everything) {
-    ranks(3, "helper", "auto", 40);
-}
+TEST(ranks_in_processes, three_with_interrupt_threads_exchange_everything) { ranks(3, "helper", "auto", 40); }
 TEST(ranks_in_processes, three_without_threads_exchange_everything) { ranks(3, "none", "auto", 40); }
 TEST(ranks_in_processes, three_that_write_exchange_everything) { ranks(3, "helper", "write", 30); }
 TEST(ranks_in_processes, three_that_read_exchange_everything) { ranks(3, "helper", "read", 30); }

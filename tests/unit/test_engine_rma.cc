@@ -222,10 +222,12 @@ TEST_F(pair_of_windows, what_is_large_or_in_many_pieces_goes_through_the_smalles
                 zero_.e.enter();
                 zero_.e.one_sided().flush(zero_.peer(to), &done);
                 zero_.e.leave();
-                pair_.drive("what was asked for", [&] { return done.done() && zero_.e.one_sided().idle(zero_.window); });
+                pair_.drive("what was asked for",
+                            [&] { return done.done() && zero_.e.one_sided().idle(zero_.window); });
                 if (what::get == kind) {
                     EXPECT_EQ(byte{0x5a}, zero_.fetched[layout.bytes() - 1]);
-                    EXPECT_TRUE(std::equal(zero_.buffer.begin(), zero_.buffer.begin() + static_cast<std::ptrdiff_t>(layout.bytes()),
+                    EXPECT_TRUE(std::equal(zero_.buffer.begin(),
+                                           zero_.buffer.begin() + static_cast<std::ptrdiff_t>(layout.bytes()),
                                            zero_.fetched.begin()));
                 }
             }
@@ -312,21 +314,16 @@ TEST_F(pair_of_windows, pieces_are_looked_for_in_all_regions) {
         rma_run run;
         bool good;
     } cases[] = {
-        {{900, 200, 0, 1}, true},        // one piece in two regions that touch
-        {{900, 601, 0, 1}, false},       // and a byte behind them
-        {{0, 8, 3000, 2}, true},         // 0, 3000
-        {{5000, 8, -2000, 2}, true},     // 5000, 3000
-        {{5000, 8, -2500, 3}, false},    // 2500 is nobody's
-        {{0, 8, 2500, 3}, false},
-        {{1000, 8, 2000, 3}, true},      // 1000, 3000, 5000
-        {{1000, 9, 2000, 3}, false},     // the last one is too short
-        {{0, 4, 4, 375}, true},          // 0..1500 all through
-        {{0, 4, 4, 376}, false},
-        {{998, 4, 2, 250}, true},        // pieces that overlap, and lie across the seam
-        {{998, 4, 2, 251}, false},
-        {{1496, 4, -8, 188}, true},
-        {{3096, 4, -16, 7}, true},
-        {{3096, 4, -16, 8}, false},
+        {{900, 200, 0, 1}, true},                                 // one piece in two regions that touch
+        {{900, 601, 0, 1}, false},                                // and a byte behind them
+        {{0, 8, 3000, 2}, true},                                  // 0, 3000
+        {{5000, 8, -2000, 2}, true},                              // 5000, 3000
+        {{5000, 8, -2500, 3}, false},                             // 2500 is nobody's
+        {{0, 8, 2500, 3}, false},     {{1000, 8, 2000, 3}, true}, // 1000, 3000, 5000
+        {{1000, 9, 2000, 3}, false},                              // the last one is too short
+        {{0, 4, 4, 375}, true},                                   // 0..1500 all through
+        {{0, 4, 4, 376}, false},      {{998, 4, 2, 250}, true},   // pieces that overlap, and lie across the seam
+        {{998, 4, 2, 251}, false},    {{1496, 4, -8, 188}, true}, {{3096, 4, -16, 7}, true}, {{3096, 4, -16, 8}, false},
     };
     for (const auto &c : cases) {
         rma_layout layout;
@@ -354,10 +351,11 @@ TEST_F(pair_of_windows, pairs_are_combined_whole_however_many) {
     constexpr std::size_t many = 10007;
     zero_.e.enter();
     zero_.e.one_sided().destroy(zero_.window);
-    zero_.window = zero_.e.one_sided().create(window_id, 0,
-                                              {{zero_.self, reinterpret_cast<std::uint64_t>(zero_.memory.data()), exposed},
-                                               {pair_.to_b, reinterpret_cast<std::uint64_t>(one_.memory.data()), exposed}},
-                                              false);
+    zero_.window =
+        zero_.e.one_sided().create(window_id, 0,
+                                   {{zero_.self, reinterpret_cast<std::uint64_t>(zero_.memory.data()), exposed},
+                                    {pair_.to_b, reinterpret_cast<std::uint64_t>(one_.memory.data()), exposed}},
+                                   false);
     zero_.e.leave();
     for (std::size_t i = 0; i < many; ++i) {
         const double value = static_cast<double>(i);

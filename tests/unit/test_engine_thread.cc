@@ -91,9 +91,8 @@ TEST_F(computing, a_sender_who_only_passes_through_its_engine_is_not_asked_to_wr
     wait_until("the match", [&] { return 1 == count(n.b, stat::thread_matches); });
     settle(n);
     n.a.leave();
-    wait_until("somebody's thread", [&] {
-        return 1 == count(n.b, stat::reads_thread) + count(n.a, stat::writes_thread);
-    });
+    wait_until("somebody's thread",
+               [&] { return 1 == count(n.b, stat::reads_thread) + count(n.a, stat::writes_thread); });
     n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
     EXPECT_EQ(-1, r.differs(big, 3));
 }
@@ -301,7 +300,9 @@ TEST_F(computing, a_full_table_wakes_for_what_is_in_it_only) {
     test_recv late;
     late.aim(bytes, ctx + 1, 0, 5);
     n.receive(n.b, late);
-    n.drive("both", [&] { return 1 == late.delivered && 1 == r[many - 1].delivered && 1 == other.delivered && 1 == wanted.delivered; });
+    n.drive("both", [&] {
+        return 1 == late.delivered && 1 == r[many - 1].delivered && 1 == other.delivered && 1 == wanted.delivered;
+    });
     n.b.enter();
     for (test_recv &left : r) {
         n.b.cancel_receive(&left);

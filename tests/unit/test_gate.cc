@@ -20,9 +20,7 @@ constexpr gate::mode two_sided[] = {gate::mode::asymmetric, gate::mode::fenced};
 
 // The claim word opens the second line: 0 free, 1 claimed, 2 claimed and somebody sleeps.
 std::uint32_t claim_word(const gate &g) {
-    return reinterpret_cast<const std::atomic<std::uint32_t> *>(
-               reinterpret_cast<const std::byte *>(&g) + 64)
-        ->load();
+    return reinterpret_cast<const std::atomic<std::uint32_t> *>(reinterpret_cast<const std::byte *>(&g) + 64)->load();
 }
 
 TEST(gate, its_two_sides_do_not_share_a_line) {
@@ -230,8 +228,7 @@ TEST(gate, a_wake_from_elsewhere_does_not_let_the_application_in) {
     });
     test::wait_until("the application sleeps", [&] { return 2 == claim_word(g); });
     for (int i = 0; i < 100; ++i) {
-        syscall(SYS_futex, reinterpret_cast<std::byte *>(&g) + 64, FUTEX_WAKE_PRIVATE, 1, nullptr,
-                nullptr, 0);
+        syscall(SYS_futex, reinterpret_cast<std::byte *>(&g) + 64, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
         sched_yield();
         EXPECT_FALSE(in);
     }

@@ -60,8 +60,8 @@ bool parse(std::vector<const char *> args, options *o, std::string *problem) {
 TEST(command_line, every_option_is_read) {
     options o;
     std::string problem;
-    ASSERT_TRUE(parse({"--index=3", "--poll-us=77", "--launcher=4711", "--cores=1,2", "--transport=ud",
-                       "--device=eth0", "--board=/dev/shm/x"},
+    ASSERT_TRUE(parse({"--index=3", "--poll-us=77", "--launcher=4711", "--cores=1,2", "--transport=ud", "--device=eth0",
+                       "--board=/dev/shm/x"},
                       &o, &problem));
     EXPECT_EQ(3U, o.index);
     EXPECT_EQ(77U, o.poll_us);
@@ -77,8 +77,8 @@ TEST(command_line, every_option_is_read) {
 
 TEST(command_line, what_it_does_not_know_or_is_out_of_range_is_named) {
     for (const char *bad : {"--index=16", "--index=", "--index=-1", "--index=1x", "--index", "-h", "x",
-                            "--poll-us=1000001", "--poll-us=99999999999999999999", "--launcher=99999999999",
-                            "--cores", "--what=1", "", "--index=4294967297", "--moved-node=1"}) {
+                            "--poll-us=1000001", "--poll-us=99999999999999999999", "--launcher=99999999999", "--cores",
+                            "--what=1", "", "--index=4294967297", "--moved-node=1"}) {
         options o;
         std::string problem;
         EXPECT_FALSE(parse({"--poll-us=5", bad}, &o, &problem)) << bad;

@@ -73,9 +73,8 @@ TEST(helper_relay, a_rung_doorbell_wakes_it_from_its_sleep) {
     introduce(a, 0, b);
     a.run();
     b.run();
-    wait_until("both sleep", [&] {
-        return layout::helper_sleeping == a.line().state && layout::helper_sleeping == b.line().state;
-    });
+    wait_until("both sleep",
+               [&] { return layout::helper_sleeping == a.line().state && layout::helper_sleeping == b.line().state; });
     for (std::uint32_t i = 1; i <= 300; ++i) {
         wait_until("room", [&] { return relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 4, i); });
         std::atomic_thread_fence(std::memory_order_seq_cst); // D1

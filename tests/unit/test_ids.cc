@@ -47,8 +47,8 @@ TEST(ids, an_invented_id_finds_nothing_and_removes_nothing) {
             t.remove(invented);
         }
     }
-    for (const std::uint64_t near : {id + 1, id - 1, id ^ (std::uint64_t{1} << 32), id ^ (std::uint64_t{1} << 63),
-                                     ~std::uint64_t{0}}) {
+    for (const std::uint64_t near :
+         {id + 1, id - 1, id ^ (std::uint64_t{1} << 32), id ^ (std::uint64_t{1} << 63), ~std::uint64_t{0}}) {
         EXPECT_EQ(nullptr, t.find(near));
     }
     EXPECT_EQ(&x, t.find(id));

@@ -83,10 +83,9 @@ TEST(layout, offsets_of_a_slot_are_pinned) {
 }
 
 TEST(layout, words_with_different_writers_have_lines_of_their_own) {
-    const std::size_t lines[] = {
-        offsetof(slot_control, attached) / line, offsetof(slot_control, progress) / line,
-        offsetof(slot_control, wanted) / line,   offsetof(slot_control, armed) / line,
-        offsetof(slot_control, notices_posted) / line, offsetof(slot_control, cpus) / line};
+    const std::size_t lines[] = {offsetof(slot_control, attached) / line,       offsetof(slot_control, progress) / line,
+                                 offsetof(slot_control, wanted) / line,         offsetof(slot_control, armed) / line,
+                                 offsetof(slot_control, notices_posted) / line, offsetof(slot_control, cpus) / line};
     for (std::size_t i = 0; i < std::size(lines); ++i) {
         EXPECT_EQ(i, lines[i]);
     }
@@ -101,9 +100,7 @@ TEST(layout, zero_is_the_initial_state_of_everything) {
     EXPECT_EQ(0U, static_cast<std::uint64_t>(request_free));
 }
 
-TEST(layout, its_sum_changes_only_with_its_version) {
-    EXPECT_EQ(1215360U, layout_sum);
-}
+TEST(layout, its_sum_changes_only_with_its_version) { EXPECT_EQ(1215360U, layout_sum); }
 
 TEST(wire, headers_are_pinned) {
     EXPECT_EQ(12U, sizeof(wire::match));

@@ -32,8 +32,7 @@ void in_a_process(const std::function<void()> &body) {
 
 TEST(reports, every_topic_is_a_section_of_the_help_file) {
     const char *top = std::getenv("top_srcdir");
-    std::ifstream f(std::string(nullptr == top ? "." : top) +
-                    "/opal/mca/common/smartint/help-common-smartint.txt");
+    std::ifstream f(std::string(nullptr == top ? "." : top) + "/opal/mca/common/smartint/help-common-smartint.txt");
     if (!f) {
         GTEST_SKIP() << "top_srcdir is not set";
     }
@@ -135,8 +134,7 @@ TEST(reports, without_a_reporter_they_go_to_standard_error) {
         testing::internal::CaptureStderr();
         tell(topic::no_helper, "the program", "the reason");
         flush_reports();
-        EXPECT_EQ("smartint: no-helper: the program the reason\n",
-                  testing::internal::GetCapturedStderr());
+        EXPECT_EQ("smartint: no-helper: the program the reason\n", testing::internal::GetCapturedStderr());
     });
     EXPECT_EQ(0, c.join());
 }

@@ -85,7 +85,11 @@ void random_operations(std::uint64_t seed, unsigned operations, bool wild) {
         const std::int32_t ws = wild && 0 == g.below(4) ? any_source : s;
         const std::int32_t wt = wild && 0 == g.below(4) ? any_tag : t;
         switch (g.below(16)) {
-        case 0: case 1: case 2: case 3: case 4: { // a receive: a waiting message first
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+        case 4: { // a receive: a waiting message first
             const auto it = ref.find(c, ws, wt);
             unexpected *u = m.find(c, ws, wt);
             if (it != ref.waiting.end()) {
@@ -105,7 +109,12 @@ void random_operations(std::uint64_t seed, unsigned operations, bool wild) {
             }
             break;
         }
-        case 5: case 6: case 7: case 8: case 9: case 10: { // a message
+        case 5:
+        case 6:
+        case 7:
+        case 8:
+        case 9:
+        case 10: { // a message
             recv_op *r = m.arrive({c, s, t});
             ASSERT_EQ(ref.arrive({c, s, t}), r) << "operation " << n;
             if (nullptr == r) {
@@ -118,10 +127,10 @@ void random_operations(std::uint64_t seed, unsigned operations, bool wild) {
             }
             break;
         }
-        case 11: case 12: // cancel
+        case 11:
+        case 12: // cancel
             if (!ref.posted.empty()) {
-                auto it = std::next(ref.posted.begin(),
-                                    g.below(static_cast<std::uint32_t>(ref.posted.size())));
+                auto it = std::next(ref.posted.begin(), g.below(static_cast<std::uint32_t>(ref.posted.size())));
                 recv_op *r = *it;
                 ASSERT_TRUE(m.cancel(r));
                 ASSERT_FALSE(m.cancel(r));
@@ -129,7 +138,8 @@ void random_operations(std::uint64_t seed, unsigned operations, bool wild) {
                 owned.erase(r);
             }
             break;
-        case 13: case 14: { // probe
+        case 13:
+        case 14: { // probe
             const auto it = ref.find(c, ws, wt);
             ASSERT_EQ(it == ref.waiting.end() ? nullptr : it->u, m.find(c, ws, wt));
             break;

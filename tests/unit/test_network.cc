@@ -31,8 +31,8 @@ struct station {
     static void take(void *self, const std::byte *m, std::uint32_t bytes) {
         static_cast<station *>(self)->got.emplace_back(m, m + bytes);
     }
-    int open(std::uint32_t message_bytes = 0, const char *transport = "tcp",
-             const char *device = "lo", bool by_endpoint = false, unsigned most_passive = 65536) {
+    int open(std::uint32_t message_bytes = 0, const char *transport = "tcp", const char *device = "lo",
+             bool by_endpoint = false, unsigned most_passive = 65536) {
         network_config cfg;
         cfg.most_passive = most_passive;
         cfg.by_endpoint = by_endpoint;
@@ -75,14 +75,13 @@ struct networks : testing::TestWithParam<bool> {
         a.net.progress();
         b.net.progress();
     }
-    void send(station &from, void *connection, std::uint64_t word, const message &header,
-              const message &payload) {
+    void send(station &from, void *connection, std::uint64_t word, const message &header, const message &payload) {
         test::wait_until("room in the transport", [&] {
             turn();
-            const auto r = from.net.send(connection, word, header.empty() ? static_cast<const void *>("") : header.data(),
-                                         static_cast<std::uint32_t>(header.size()),
-                                         payload.empty() ? nullptr : payload.data(),
-                                         static_cast<std::uint32_t>(payload.size()));
+            const auto r =
+                from.net.send(connection, word, header.empty() ? static_cast<const void *>("") : header.data(),
+                              static_cast<std::uint32_t>(header.size()), payload.empty() ? nullptr : payload.data(),
+                              static_cast<std::uint32_t>(payload.size()));
             EXPECT_NE(network::result::broken, r);
             return network::result::again != r;
         });
@@ -161,8 +160,7 @@ TEST_P(networks, a_payload_is_sent_from_where_it_is) {
         bool queued = false;
         test::wait_until("room", [&] {
             turn();
-            const auto r = a.net.send_in_place(to_b, 77, header.data(), 16, payload.data(), bytes, &c,
-                                               &queued);
+            const auto r = a.net.send_in_place(to_b, 77, header.data(), 16, payload.data(), bytes, &c, &queued);
             EXPECT_NE(network::result::broken, r);
             return network::result::again != r;
         });
@@ -223,8 +221,7 @@ TEST_P(networks, a_sleeper_is_woken_by_its_descriptor) {
     send(a, to_b, 1, {}, pattern(10, 1)); // connects
     expect(b, expected(1, {}, pattern(10, 1)));
     test::wait_until("b may sleep", [&] {
-        while (0 != b.net.progress()) {
-        }
+        while (0 != b.net.progress()) {}
         return b.net.arm();
     });
     EXPECT_TRUE(b.got.empty());
@@ -240,9 +237,8 @@ TEST_P(networks, a_sleeper_is_woken_by_its_descriptor) {
     expect(b, expected(2, {}, {}));
 }
 
-INSTANTIATE_TEST_SUITE_P(tcp, networks, testing::Bool(), [](const auto &i) {
-    return i.param ? "endpoint_to_endpoint" : "to_the_interface";
-});
+INSTANTIATE_TEST_SUITE_P(tcp, networks, testing::Bool(),
+                         [](const auto &i) { return i.param ? "endpoint_to_endpoint" : "to_the_interface"; });
 
 struct joined : networks {};
 
@@ -419,12 +415,14 @@ TEST(network_openings, nobody_waits_for_a_host_that_does_not_accept) {
 // Among a bridge, the loopback and two other devices, of which one has the default route.
 TEST(network_openings, of_any_devices_the_one_is_taken_that_others_reach) {
     test::child c([] {
-        const char *setup = "pair() { ip link add $1 type veth peer name x$1 && ip link set $1 up && ip link set x$1 up; } && "
-                            "ip link set lo up && ip link add aa0 type bridge && pair port && ip link set port master aa0 && "
-                            "ip link set aa0 up && ip address add 10.1.0.1/16 dev aa0 && "
-                            "pair bb0 && ip address add 10.2.0.1/16 dev bb0 && "
-                            "pair cc0 && ip address add 10.3.0.1/16 dev cc0";
-        if (0 != unshare(CLONE_NEWNET | CLONE_NEWNS) || 0 != mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+        const char *setup =
+            "pair() { ip link add $1 type veth peer name x$1 && ip link set $1 up && ip link set x$1 up; } && "
+            "ip link set lo up && ip link add aa0 type bridge && pair port && ip link set port master aa0 && "
+            "ip link set aa0 up && ip address add 10.1.0.1/16 dev aa0 && "
+            "pair bb0 && ip address add 10.2.0.1/16 dev bb0 && "
+            "pair cc0 && ip address add 10.3.0.1/16 dev cc0";
+        if (0 != unshare(CLONE_NEWNET | CLONE_NEWNS) ||
+            0 != mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
             0 != mount("sysfs", "/sys", "sysfs", 0, nullptr) || 0 != system(setup)) {
             std::puts("# not permitted here, not tried");
             return;
@@ -481,8 +479,7 @@ TEST(network_processes, two_processes_talk) {
         const message payload = pattern(i, i);
         test::wait_until("room", [&] {
             s.net.progress();
-            return network::result::again !=
-                   s.net.send(to, i, "", 0, payload.data(), static_cast<std::uint32_t>(i));
+            return network::result::again != s.net.send(to, i, "", 0, payload.data(), static_cast<std::uint32_t>(i));
         });
     }
     test::wait_until("the other side", [&] {

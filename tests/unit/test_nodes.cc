@@ -29,7 +29,8 @@ struct nodes : testing::Test {
         return index >= 0 && read_address(board.node(index).helper, &a) ? a.bytes : std::vector<std::byte>();
     }
     // As another node's helper would send it.
-    layout::relay_message_moved moved(std::uint64_t node, const std::vector<std::byte> &address, std::uint32_t generation = 4) {
+    layout::relay_message_moved moved(std::uint64_t node, const std::vector<std::byte> &address,
+                                      std::uint32_t generation = 4) {
         layout::relay_message_moved m{};
         m.head = relay_header(board, 0, board.header().secret_hi, board.header().secret_lo);
         m.node = node;
@@ -151,8 +152,7 @@ TEST_F(nodes, whoever_enter_the_same_nodes_at_once_find_one_entry_for_each) {
     std::vector<std::thread> ranks;
     for (auto &mine : found) {
         ranks.emplace_back([&] {
-            for (++ready; ready < 4;) {
-            }
+            for (++ready; ready < 4;) {}
             for (std::uint64_t i = 0; i < count; ++i) { // all of them want the same places
                 mine.push_back(publish_node(board, there(5 + i * layout::max_nodes, one)));
             }
@@ -230,12 +230,10 @@ TEST_F(nodes, a_rank_and_news_that_enter_a_node_at_once_leave_it_whole) {
         e.helper.generation = 0;
         std::atomic<unsigned> ready{0};
         std::thread rank([&] {
-            for (++ready; ready < 2;) {
-            }
+            for (++ready; ready < 2;) {}
             EXPECT_EQ(7, publish_node(board, there(7, one)));
         });
-        for (++ready; ready < 2;) {
-        }
+        for (++ready; ready < 2;) {}
         std::int32_t index = -1;
         EXPECT_TRUE(take_moved(board, moved(7, two), &index));
         EXPECT_EQ(7, index);

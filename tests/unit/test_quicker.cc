@@ -53,7 +53,8 @@ TEST(quicker, one_and_several_that_take_turns_are_both_found_out) {
     for (unsigned i = 0; i < 3 * quicker::most_turns; ++i) {
         const bool several = 0 != i % 2;
         const way w = q.choose(mib, way::first);
-        q.took(mib, w, several, mib, several == (way::second == w) ? 20000 : 50000); // the one is quicker so, the other so
+        // the one is quicker so, the other so
+        q.took(mib, w, several, mib, several == (way::second == w) ? 20000 : 50000);
     }
     q.took(mib, way::first, false, mib, 50000);
     EXPECT_EQ(way::first, q.best(mib, way::second)) << "one";

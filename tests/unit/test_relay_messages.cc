@@ -43,9 +43,7 @@ struct relay_messages : testing::Test {
         }
         return m;
     }
-    void receive(const std::vector<std::byte> &m) {
-        gate.receive(m.data(), static_cast<std::uint32_t>(m.size()));
-    }
+    void receive(const std::vector<std::byte> &m) { gate.receive(m.data(), static_cast<std::uint32_t>(m.size())); }
     void rejected(const char *what, unsigned items = 1) {
         const std::uint64_t before = gate.rejected();
         receive(message(items));
@@ -179,7 +177,8 @@ TEST_F(relay_messages, random_ones_never_get_through) {
             m[8 + g.below(sizeof(h))] ^= std::byte(1 + g.below(255));
         }
         m.resize(g.below(4) ? m.size() : g.below(static_cast<std::uint32_t>(m.size())));
-        if (0 == std::memcmp(m.data() + 8, &h, std::min<std::size_t>(sizeof(h), m.size() - std::min<std::size_t>(8, m.size())))) {
+        if (0 == std::memcmp(m.data() + 8, &h,
+                             std::min<std::size_t>(sizeof(h), m.size() - std::min<std::size_t>(8, m.size())))) {
             continue; // changed back
         }
         receive(m);

@@ -27,8 +27,7 @@ struct ring : testing::Test {
         consumer.attach(&memory->control, memory->bytes, capacity);
     }
 
-    bool put(std::uint32_t bytes, std::uint64_t seed, std::uint16_t source = 0,
-             std::uint8_t type = 1) {
+    bool put(std::uint32_t bytes, std::uint64_t seed, std::uint16_t source = 0, std::uint8_t type = 1) {
         std::byte *p = producer.reserve(bytes);
         if (nullptr == p) {
             return false;
@@ -74,8 +73,7 @@ TEST_F(ring, a_long_record_finds_room_beside_short_ones_that_fill_it_all_the_tim
     other.attach(&memory->control, memory->bytes, capacity);
     std::uint64_t sent = 0;
     const auto put_short = [&] { return put(8, sent) && ++sent; };
-    while (put_short()) {
-    }
+    while (put_short()) {}
     std::uint64_t seen = 0;
     std::byte *room = nullptr;
     for (unsigned i = 0; i < 4 * capacity / layout::line && nullptr == room; ++i) {
@@ -165,8 +163,7 @@ TEST_F(ring, a_full_ring_gives_room_line_by_line_where_no_long_record_waits) {
 }
 
 TEST_F(ring, a_refusal_leaves_the_ring_as_it_was) {
-    while (put(4000, 9)) {
-    }
+    while (put(4000, 9)) {}
     const std::uint64_t tail = memory->control.tail;
     for (int i = 0; i < 10; ++i) {
         EXPECT_EQ(nullptr, producer.reserve(4000));
@@ -279,8 +276,8 @@ TEST_F(ring, a_forged_tail_makes_no_producer_write_beside_the_ring) {
         ring_memory memory;
         std::byte behind[256];
     } *m = new std::remove_pointer_t<decltype(m)>{};
-    for (const std::uint64_t tail : {capacity - 1, capacity - 4, capacity - 63, std::uint64_t{3},
-                                     3 * capacity - 7, ~std::uint64_t{0}}) {
+    for (const std::uint64_t tail :
+         {capacity - 1, capacity - 4, capacity - 63, std::uint64_t{3}, 3 * capacity - 7, ~std::uint64_t{0}}) {
         for (const std::uint32_t bytes : {0U, 1U, 56U, 57U, 4000U}) {
             m->memory.control.tail.store(tail, std::memory_order_relaxed);
             // as full or empty as it may claim to be

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Locks that are asked for by message, of one process by four others: granted in order of arrival, shared ones together.
+// Locks that are asked for by message, of one process by four others: granted in order of arrival, shared ones
+// together.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,12 +21,15 @@ protected:
         p.directory = directory_.path();
         for (unsigned r = 0; r < ranks; ++r) {
             EXPECT_EQ(0, all_[r].e.start(p, {test::name_of(r), static_cast<std::uint16_t>(r), false}, false));
-            EXPECT_EQ(0, 0 == r ? all_[r].e.create_board(ranks, nullptr) : all_[r].e.open_board(all_[0].e.board_segment().ticket()));
+            EXPECT_EQ(0, 0 == r ? all_[r].e.create_board(ranks, nullptr)
+                                : all_[r].e.open_board(all_[0].e.board_segment().ticket()));
         }
         for (unsigned r = 0; r < ranks; ++r) {
             std::vector<rma_member> members;
             for (unsigned other = 0; other < ranks; ++other) {
-                endpoint *ep = other == r ? all_[r].e.add_self() : all_[r].e.add_shared(test::name_of(other), static_cast<std::uint16_t>(other));
+                endpoint *ep = other == r
+                                   ? all_[r].e.add_self()
+                                   : all_[r].e.add_shared(test::name_of(other), static_cast<std::uint16_t>(other));
                 members.push_back(test::member_of(ep, all_[other].memory));
             }
             all_[r].window = test::make_window(all_[r].e, 3, static_cast<int>(r), std::move(members));
@@ -125,8 +129,8 @@ TEST_F(locks, are_shared_by_those_between_exclusive_ones) {
     let_go(1);
 }
 
-// Of two targets, by a process that waits for the first: the second lock is not asked for, and another process gets it, as
-// it would where every call waits. One that belongs to no thread's order, or to another thread's, is.
+// Of two targets, by a process that waits for the first: the second lock is not asked for, and another process gets it,
+// as it would where every call waits. One that belongs to no thread's order, or to another thread's, is.
 TEST_F(locks, of_one_thread_are_asked_for_in_the_order_of_its_calls) {
     ask(1, true);
     origin &waiting = all_[2];

@@ -125,7 +125,8 @@ TEST(windows_by_network, a_put_is_written_once_the_key_is_there_and_a_flush_need
     ASSERT_EQ(rma_peer::reach::known, t.p->reached);
     const std::uint64_t served = count(t.n.b, stat::rma_served);
     std::uint64_t puts = 0;
-    for (const std::size_t bytes : {std::size_t{8192}, std::size_t{8193}, std::size_t{262144}, std::size_t{262145}, large}) {
+    for (const std::size_t bytes :
+         {std::size_t{8192}, std::size_t{8193}, std::size_t{262144}, std::size_t{262145}, large}) {
         t.wipe();
         t.put(17, bytes);
         t.flushed();
@@ -370,7 +371,8 @@ TEST(windows_by_network, memory_that_may_not_be_registered_goes_by_message_and_t
     t.meet();
     t.wipe();
     told.clear();
-    set_reporter([](const report &r) { told.push_back(std::string(topic_name(r.what)) + " " + r.value + " " + r.detail); });
+    set_reporter(
+        [](const report &r) { told.push_back(std::string(topic_name(r.what)) + " " + r.value + " " + r.detail); });
     {
         const no_more_memory here;
         t.put(17, bytes);

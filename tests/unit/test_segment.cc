@@ -57,7 +57,8 @@ TEST_F(segments, one_for_few_nodes_is_smaller_by_their_entries) {
         segment small, seen;
         ASSERT_EQ(0, small.create(directory.path().c_str(), {9, 3, ring, 1, 0, nodes})) << small.why();
         const std::uint64_t less = (layout::max_nodes - nodes) * sizeof(layout::node_entry);
-        EXPECT_NEAR(static_cast<double>(mine.header().total_bytes - less), static_cast<double>(small.header().total_bytes), 4096);
+        EXPECT_NEAR(static_cast<double>(mine.header().total_bytes - less),
+                    static_cast<double>(small.header().total_bytes), 4096);
         ASSERT_EQ(0, seen.open(directory.path().c_str(), small.ticket())) << seen.why();
         EXPECT_EQ(nodes, seen.nodes());
         small.node(nodes - 1).secret_lo = 7;
@@ -89,8 +90,7 @@ TEST_F(segments, nobody_else_may_read_the_file) {
     EXPECT_EQ(0600U, st.st_mode & 07777);
     EXPECT_EQ(geteuid(), st.st_uid);
     EXPECT_EQ(mine.header().total_bytes, static_cast<std::uint64_t>(st.st_size));
-    EXPECT_GE(static_cast<std::uint64_t>(st.st_blocks) * 512, mine.header().total_bytes)
-        << "the space is reserved";
+    EXPECT_GE(static_cast<std::uint64_t>(st.st_blocks) * 512, mine.header().total_bytes) << "the space is reserved";
 }
 
 TEST_F(segments, two_of_one_job_have_different_names_and_secrets) {
@@ -103,8 +103,15 @@ TEST_F(segments, two_of_one_job_have_different_names_and_secrets) {
 }
 
 TEST_F(segments, impossible_geometry_is_refused_and_leaves_nothing) {
-    const segment_shape bad[] = {{9, 0, ring}, {9, layout::max_slots + 1, ring}, {9, 1, 0}, {9, 1, 8192}, {9, 1, 20000},
-                                 {9, 1, 128U << 20}, {9, 1, ~0U}, {9, 1, ring, 1, 0, 0}, {9, 1, ring, 1, 0, layout::max_nodes + 1}};
+    const segment_shape bad[] = {{9, 0, ring},
+                                 {9, layout::max_slots + 1, ring},
+                                 {9, 1, 0},
+                                 {9, 1, 8192},
+                                 {9, 1, 20000},
+                                 {9, 1, 128U << 20},
+                                 {9, 1, ~0U},
+                                 {9, 1, ring, 1, 0, 0},
+                                 {9, 1, ring, 1, 0, layout::max_nodes + 1}};
     for (const segment_shape &b : bad) {
         EXPECT_EQ(EINVAL, mine.create(directory.path().c_str(), b));
         EXPECT_FALSE(mine.why().empty());
@@ -354,7 +361,8 @@ void nothing(int) {}
 
 TEST_F(segments, signals_that_keep_coming_do_not_keep_one_from_being_made) {
     // an application with a profiling timer; fallocate gives up at a signal
-    struct sigaction a {}, before {};
+    struct sigaction a {
+    }, before{};
     a.sa_handler = nothing;
     a.sa_flags = SA_RESTART;
     sigaction(SIGPROF, &a, &before);

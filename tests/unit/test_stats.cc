@@ -66,9 +66,7 @@ TEST(statistics, a_path_that_cannot_be_written_says_so) {
     EXPECT_FALSE(write_stats(stats{}, "", 0));
 }
 
-TEST(statistics, a_full_device_is_a_failure) {
-    EXPECT_FALSE(write_stats(stats{}, "/dev/full", 0));
-}
+TEST(statistics, a_full_device_is_a_failure) { EXPECT_FALSE(write_stats(stats{}, "/dev/full", 0)); }
 
 } // namespace
 } // namespace smartint

@@ -116,8 +116,7 @@ TEST_P(sleeping, calls_its_thread_for_a_match_and_for_work_it_does_not_know_of) 
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(strategies, sleeping,
-                         ::testing::Values(strategy_kind::helper, strategy_kind::interrupt));
+INSTANTIATE_TEST_SUITE_P(strategies, sleeping, ::testing::Values(strategy_kind::helper, strategy_kind::interrupt));
 
 } // namespace
 TEST(notice_patience, ends_by_the_clock_however_often_it_is_looked) {

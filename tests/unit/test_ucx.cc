@@ -12,8 +12,8 @@ TEST(ucx, as_old_or_newer_of_the_same_major_version_serves) {
         ucx_version built, running;
         bool serves;
     } table[] = {
-        {{1, 13}, {1, 13}, true},  {{1, 13}, {1, 14}, true},  {{1, 13}, {1, 100}, true}, {{1, 13}, {1, 12}, false},
-        {{1, 13}, {1, 0}, false},  {{1, 13}, {2, 0}, false},  {{1, 13}, {2, 13}, false}, {{2, 0}, {1, 20}, false},
+        {{1, 13}, {1, 13}, true},  {{1, 13}, {1, 14}, true}, {{1, 13}, {1, 100}, true}, {{1, 13}, {1, 12}, false},
+        {{1, 13}, {1, 0}, false},  {{1, 13}, {2, 0}, false}, {{1, 13}, {2, 13}, false}, {{2, 0}, {1, 20}, false},
         {{1, 13}, {0, 99}, false}, {{1, 13}, {0, 0}, false},
     };
     for (const auto &t : table) {

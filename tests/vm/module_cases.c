@@ -14,8 +14,7 @@ static_assert(8 == sizeof(struct smartint_wake), "sizes are part of the interfac
 
 enum { job = 77, other_user = 65534 };
 
-static void the_version_is_told(void)
-{
+static void the_version_is_told(void) {
     struct smartint_version v = {0, 0};
     int fd = device();
     CHECK(0 == ioctl(fd, SMARTINT_IOC_VERSION, &v));
@@ -24,8 +23,7 @@ static void the_version_is_told(void)
     FAILS(ENOTTY, ioctl(fd, _IO(SMARTINT_IOC_MAGIC, 99), 0));
 }
 
-static void registration_is_checked(void)
-{
+static void registration_is_checked(void) {
     uint64_t n = 1;
     struct smartint_registration r = {SMARTINT_UAPI_VERSION + 1, SMARTINT_ROLE_RANK, job, 0, {0, 0}};
     int fd = device();
@@ -47,8 +45,7 @@ static void registration_is_checked(void)
     CHECK(0 == enlist(fd, SMARTINT_ROLE_RANK, job, SMARTINT_MAX_RANKS - 1, SECRET));
 }
 
-static void a_rank_is_used_as_an_eventfd(void)
-{
+static void a_rank_is_used_as_an_eventfd(void) {
     int fd = a_rank(job, 0);
     uint64_t two[2] = {3, 3}, n = 3;
     char small[7];
@@ -67,8 +64,7 @@ static void a_rank_is_used_as_an_eventfd(void)
     FAILS(EAGAIN, read(fd, &n, 8));
 }
 
-static void a_wake_before_the_wait_is_kept(void)
-{
+static void a_wake_before_the_wait_is_kept(void) {
     int fd = a_rank(job, 4);
     int waker = a_waker(job);
     CHECK(8 == wake_one(waker, 4, 1));
@@ -77,8 +73,7 @@ static void a_wake_before_the_wait_is_kept(void)
     CHECK(5 == take(fd) && !readable(fd));
 }
 
-static void a_batch_wakes_many_and_stops_at_who_is_missing(void)
-{
+static void a_batch_wakes_many_and_stops_at_who_is_missing(void) {
     enum { ranks = 200 };
     struct smartint_wake w[ranks];
     int fd[ranks];
@@ -104,8 +99,7 @@ static void a_batch_wakes_many_and_stops_at_who_is_missing(void)
     FAILS(EINVAL, read(waker, w, 8));
 }
 
-static void another_secret_or_number_is_another_job(void)
-{
+static void another_secret_or_number_is_another_job(void) {
     int fd = a_rank(job, 0);
     int stranger = device();
     CHECK(0 == enlist(stranger, SMARTINT_ROLE_WAKER, job, 0, SECRET + 1));
@@ -117,8 +111,7 @@ static void another_secret_or_number_is_another_job(void)
     CHECK(8 == wake_one(stranger, 0, 1) && readable(twin) && !readable(fd));
 }
 
-static void another_user_can_do_nothing(void)
-{
+static void another_user_can_do_nothing(void) {
     int fd = a_rank(job, 0);
     int waker = a_waker(job);
     int fresh = device();
@@ -148,8 +141,7 @@ static void another_user_can_do_nothing(void)
     CHECK(!readable(fd));
 }
 
-static void a_process_that_becomes_another_user_keeps_its_own(void)
-{
+static void a_process_that_becomes_another_user_keeps_its_own(void) {
     int fd = a_rank(job, 0);
     int waker = a_waker(job);
     CHECK(0 == setgid(other_user) && 0 == setuid(other_user));
@@ -157,8 +149,7 @@ static void a_process_that_becomes_another_user_keeps_its_own(void)
     FAILS(ESRCH, wake_one(a_waker(job), 0, 1)); // what it opens now is another user's
 }
 
-static void it_is_freed_after_kill_9_while_waiting(void)
-{
+static void it_is_freed_after_kill_9_while_waiting(void) {
     for (int i = 0; i < 20; ++i) {
         pid_t pid = fork();
         if (0 == pid) {
@@ -175,8 +166,7 @@ static void it_is_freed_after_kill_9_while_waiting(void)
     }
 }
 
-static void a_killed_waker_leaves_the_ranks_as_they_are(void)
-{
+static void a_killed_waker_leaves_the_ranks_as_they_are(void) {
     int fd = a_rank(job, 0);
     volatile uint64_t *sent = shared_page();
     pid_t pid = fork();
@@ -200,8 +190,7 @@ static void a_killed_waker_leaves_the_ranks_as_they_are(void)
     CHECK(8 == wake_one(waker, 0, 1) && 1 == take(fd));
 }
 
-static void a_forked_child_has_the_same_file(void)
-{
+static void a_forked_child_has_the_same_file(void) {
     int fd = a_rank(job, 0);
     int back = a_rank(job, 1);
     int waker = a_waker(job);
@@ -221,8 +210,7 @@ static void a_forked_child_has_the_same_file(void)
 
 static void nothing_to_do(int signal) { (void) signal; }
 
-static void a_signal_interrupts_the_wait(void)
-{
+static void a_signal_interrupts_the_wait(void) {
     for (int restart = 0; restart < 2; ++restart) {
         pid_t pid = fork();
         if (0 == pid) {
@@ -247,8 +235,7 @@ static void a_signal_interrupts_the_wait(void)
     }
 }
 
-static void a_bad_address_loses_nothing(void)
-{
+static void a_bad_address_loses_nothing(void) {
     struct smartint_wake w[64];
     int fd = a_rank(job, 0);
     int waker = a_waker(job);
@@ -268,8 +255,7 @@ static void a_bad_address_loses_nothing(void)
     CHECK(32 == take(fd));
 }
 
-static void epoll_sees_each_wake_once(void)
-{
+static void epoll_sees_each_wake_once(void) {
     int set = epoll_create1(0);
     int fd = a_rank(job, 3);
     int late = device();
@@ -292,8 +278,7 @@ static void epoll_sees_each_wake_once(void)
     CHECK(0 == epoll_wait(set, &e, 1, 0));
 }
 
-static void the_number_of_files_of_a_user_is_bounded(void)
-{
+static void the_number_of_files_of_a_user_is_bounded(void) {
     int parameter = open("/sys/module/smartint/parameters/max_files", O_RDWR);
     CHECK(parameter >= 0 && 2 == write(parameter, "50", 2));
     for (int again = 0; again < 2; ++again) {
@@ -316,9 +301,9 @@ static void the_number_of_files_of_a_user_is_bounded(void)
     CHECK(5 == pwrite(parameter, "16384", 5, 0));
 }
 
-int main(int argc, char **argv)
-{
-#define CASE(f) {#f, f}
+int main(int argc, char **argv) {
+#define CASE(f)                                                                                                        \
+    { #f, f }
     static const struct module_case cases[] = {
         CASE(the_version_is_told),
         CASE(registration_is_checked),

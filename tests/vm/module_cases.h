@@ -26,49 +26,44 @@
 #define CASE_SECONDS 120
 #define SECRET 0x5ec0ffee5ec0ffeeULL
 
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("# %s:%d: %s, errno %d", __FILE__, __LINE__, #condition, errno);                \
-            printf(" " __VA_ARGS__);                                                               \
-            printf("\n");                                                                          \
-            fflush(stdout);                                                                        \
-            _exit(1);                                                                              \
-        }                                                                                          \
+#define CHECK(condition, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            printf("# %s:%d: %s, errno %d", __FILE__, __LINE__, #condition, errno);                                    \
+            printf(" " __VA_ARGS__);                                                                                   \
+            printf("\n");                                                                                              \
+            fflush(stdout);                                                                                            \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 // A call must fail with this errno.
 #define FAILS(error, call) CHECK(-1 == (call) && (error) == errno)
 
-static inline int device(void)
-{
+static inline int device(void) {
     int fd = open(SMARTINT_DEVICE, O_RDWR | O_CLOEXEC);
     CHECK(fd >= 0);
     return fd;
 }
 
-static inline int enlist(int fd, uint32_t role, uint32_t job, uint32_t rank, uint64_t secret)
-{
+static inline int enlist(int fd, uint32_t role, uint32_t job, uint32_t rank, uint64_t secret) {
     struct smartint_registration r = {SMARTINT_UAPI_VERSION, role, job, rank, {secret, ~secret}};
     return ioctl(fd, SMARTINT_IOC_REGISTER, &r);
 }
 
-static inline int a_rank(uint32_t job, uint32_t rank)
-{
+static inline int a_rank(uint32_t job, uint32_t rank) {
     int fd = device();
     CHECK(0 == enlist(fd, SMARTINT_ROLE_RANK, job, rank, SECRET));
     return fd;
 }
 
-static inline int a_waker(uint32_t job)
-{
+static inline int a_waker(uint32_t job) {
     int fd = device();
     CHECK(0 == enlist(fd, SMARTINT_ROLE_WAKER, job, 0, SECRET));
     return fd;
 }
 
-static inline ssize_t wake_one(int fd, uint32_t rank, uint32_t count)
-{
+static inline ssize_t wake_one(int fd, uint32_t rank, uint32_t count) {
     struct smartint_wake w = {rank, count};
     return write(fd, &w, sizeof(w));
 }
@@ -80,16 +75,14 @@ static inline uint64_t take(int fd) // sleeps
     return n;
 }
 
-static inline int readable(int fd)
-{
+static inline int readable(int fd) {
     struct pollfd p = {fd, POLLIN, 0};
     CHECK(poll(&p, 1, 0) >= 0);
     return 0 != (p.revents & POLLIN);
 }
 
 // Until the process sleeps in the kernel: its state is S and its call a read of the device.
-static inline void until_asleep(pid_t pid)
-{
+static inline void until_asleep(pid_t pid) {
     char path[64];
     char text[256];
     for (;;) {
@@ -109,16 +102,14 @@ static inline void until_asleep(pid_t pid)
     }
 }
 
-static inline void child_ends_well(pid_t pid)
-{
+static inline void child_ends_well(pid_t pid) {
     int status = 0;
     CHECK(pid == waitpid(pid, &status, 0));
     CHECK(WIFEXITED(status) && 0 == WEXITSTATUS(status), "child ended with status %x", status);
 }
 
 // A page that parent and children share.
-static inline void *shared_page(void)
-{
+static inline void *shared_page(void) {
     void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(MAP_FAILED != p);
     return p;
@@ -130,8 +121,7 @@ struct module_case {
 };
 
 // Runs those cases whose names contain the first argument, prints a line for each.
-static inline int run_cases(int argc, char **argv, const struct module_case *cases, int n)
-{
+static inline int run_cases(int argc, char **argv, const struct module_case *cases, int n) {
     int failed = 0;
     for (int i = 0; i < n; ++i) {
         if (argc > 1 && NULL == strstr(cases[i].name, argv[1])) {

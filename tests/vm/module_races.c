@@ -11,8 +11,7 @@
 
 enum { job = 4711 };
 
-static uint64_t next_random(uint64_t *state)
-{
+static uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -20,8 +19,7 @@ static uint64_t next_random(uint64_t *state)
 }
 
 // Two processes hand a turn to each other; each turn is a sleep. A lost wake-up ends it for good.
-static void two_processes_wake_each_other(void)
-{
+static void two_processes_wake_each_other(void) {
     enum { rounds = 3000 };
     int fd = a_rank(job, 0);
     pid_t pid = fork();
@@ -45,8 +43,7 @@ static void two_processes_wake_each_other(void)
 }
 
 // 64 processes asleep, each on a rank of its own; batches wake all of them, again and again.
-static void many_sleepers_are_woken_by_batches(void)
-{
+static void many_sleepers_are_woken_by_batches(void) {
     enum { ranks = 64, rounds = 50 };
     struct smartint_wake w[ranks];
     pid_t pid[ranks];
@@ -81,8 +78,7 @@ static void many_sleepers_are_woken_by_batches(void)
 // wakers: what is read in all is what was written.
 static void ignore(int signal) { (void) signal; }
 
-static void readers_of_one_file_share_what_is_written(void)
-{
+static void readers_of_one_file_share_what_is_written(void) {
     enum { readers = 6, wakers = 3, wakes = 4000 };
     uint64_t *got = shared_page(); // one for each reader, the last: how many have been told to end
     int fd = a_rank(job, 0);
@@ -148,8 +144,7 @@ static void readers_of_one_file_share_what_is_written(void)
 }
 
 // Ranks come and go while others wake them by number.
-static void ranks_come_and_go_under_their_wakers(void)
-{
+static void ranks_come_and_go_under_their_wakers(void) {
     enum { changes = 3000 };
     pid_t pid[2];
     for (int i = 0; i < 2; ++i) {
@@ -192,29 +187,31 @@ enum { files = 12, fuzz_threads = 4, fuzz_steps = 8000 };
 static int fuzzed[files];
 static char *arena; // two pages, the second one can't be touched
 
-static void *somewhere(uint64_t *random)
-{
+static void *somewhere(uint64_t *random) {
     switch (next_random(random) % 5) {
-    case 0: return NULL;
-    case 1: return (void *) (uintptr_t) next_random(random);
-    case 2: return (void *) (uintptr_t) (0xffff800000000000ULL | next_random(random));
-    case 3: return arena + 4096 - next_random(random) % 64; // over the edge
-    default: return arena + next_random(random) % 2048;
+    case 0:
+        return NULL;
+    case 1:
+        return (void *) (uintptr_t) next_random(random);
+    case 2:
+        return (void *) (uintptr_t) (0xffff800000000000ULL | next_random(random));
+    case 3:
+        return arena + 4096 - next_random(random) % 64; // over the edge
+    default:
+        return arena + next_random(random) % 2048;
     }
 }
 
-static size_t some_bytes(uint64_t *random)
-{
+static size_t some_bytes(uint64_t *random) {
     static const size_t sizes[] = {0, 1, 7, 8, 9, 16, 32, 256, 264, 4096, 1 << 20, (size_t) -1, (size_t) -8};
     return sizes[next_random(random) % (sizeof(sizes) / sizeof(sizes[0]))];
 }
 
 // Right but for one field, now and then; else the ranks would never meet.
-static void some_registration(int fd, uint64_t *random)
-{
+static void some_registration(int fd, uint64_t *random) {
     static const uint32_t odd[] = {0, 1, 2, 3, 64, SMARTINT_MAX_RANKS, 0x7fffffff, 0xffffffff};
-    struct smartint_registration r = {SMARTINT_UAPI_VERSION, 1 + next_random(random) % 2, job,
-                                      next_random(random) % 8, {SECRET, ~SECRET}};
+    struct smartint_registration r = {
+        SMARTINT_UAPI_VERSION, 1 + next_random(random) % 2, job, next_random(random) % 8, {SECRET, ~SECRET}};
     uint32_t *word = (uint32_t *) &r;
     if (0 == next_random(random) % 3) {
         word[next_random(random) % 8] = odd[next_random(random) % 8];
@@ -222,8 +219,7 @@ static void some_registration(int fd, uint64_t *random)
     ioctl(fd, SMARTINT_IOC_REGISTER, &r);
 }
 
-static void *fuzz(void *argument)
-{
+static void *fuzz(void *argument) {
     uint64_t random = 0x9e3779b97f4a7c15ULL * (1 + (uintptr_t) argument);
     for (int i = 0; i < fuzz_steps; ++i) {
         unsigned which = next_random(&random) % files;
@@ -231,16 +227,36 @@ static void *fuzz(void *argument)
         struct pollfd p = {fd, (short) next_random(&random), 0};
         struct smartint_wake w = {(uint32_t) next_random(&random) % 10, (uint32_t) next_random(&random)};
         switch (next_random(&random) % 12) {
-        case 0: (void) !read(fd, somewhere(&random), some_bytes(&random)); break;
-        case 1: (void) !write(fd, somewhere(&random), some_bytes(&random)); break;
-        case 2: ioctl(fd, SMARTINT_IOC_REGISTER, somewhere(&random)); break;
-        case 3: ioctl(fd, (unsigned) next_random(&random), somewhere(&random)); break;
-        case 4: ioctl(fd, SMARTINT_IOC_VERSION, somewhere(&random)); break;
-        case 5: poll(&p, 1, 0); break;
-        case 6: (void) !write(fd, &w, sizeof(w)); break;
-        case 7: some_registration(fd, &random); break;
-        case 8: some_registration(fd, &random); break;
-        case 9: lseek(fd, (off_t) next_random(&random), SEEK_SET); break;
+        case 0:
+            (void) !read(fd, somewhere(&random), some_bytes(&random));
+            break;
+        case 1:
+            (void) !write(fd, somewhere(&random), some_bytes(&random));
+            break;
+        case 2:
+            ioctl(fd, SMARTINT_IOC_REGISTER, somewhere(&random));
+            break;
+        case 3:
+            ioctl(fd, (unsigned) next_random(&random), somewhere(&random));
+            break;
+        case 4:
+            ioctl(fd, SMARTINT_IOC_VERSION, somewhere(&random));
+            break;
+        case 5:
+            poll(&p, 1, 0);
+            break;
+        case 6:
+            (void) !write(fd, &w, sizeof(w));
+            break;
+        case 7:
+            some_registration(fd, &random);
+            break;
+        case 8:
+            some_registration(fd, &random);
+            break;
+        case 9:
+            lseek(fd, (off_t) next_random(&random), SEEK_SET);
+            break;
         case 10:
             arena[next_random(&random) % 4096] = (char) next_random(&random);
             break;
@@ -255,8 +271,7 @@ static void *fuzz(void *argument)
     return NULL;
 }
 
-static void nonsense_is_refused(void)
-{
+static void nonsense_is_refused(void) {
     pthread_t thread[fuzz_threads];
     arena = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(MAP_FAILED != arena && 0 == mprotect(arena + 4096, 4096, PROT_NONE));
@@ -274,9 +289,9 @@ static void nonsense_is_refused(void)
     CHECK(8 == wake_one(a_waker(job + 1), 0, 3) && 3 == take(fd));
 }
 
-int main(int argc, char **argv)
-{
-#define CASE(f) {#f, f}
+int main(int argc, char **argv) {
+#define CASE(f)                                                                                                        \
+    { #f, f }
     static const struct module_case cases[] = {
         CASE(two_processes_wake_each_other),
         CASE(many_sleepers_are_woken_by_batches),

@@ -45,27 +45,24 @@ static const char *const way_name[ways] = {"eventfd", "futex", "module"};
 struct shared {
     uint32_t word[batch][16]; // futexes, a line each
     uint64_t woken_at[batch][8];
-    uint32_t awake;           // how many have been woken in this turn
-    uint32_t asleep;          // how many are about to sleep
+    uint32_t awake;  // how many have been woken in this turn
+    uint32_t asleep; // how many are about to sleep
     uint32_t end;
 };
 static struct shared *sh;
 
-static void die(const char *what)
-{
+static void die(const char *what) {
     perror(what);
     exit(1);
 }
 
-static uint64_t now(void)
-{
+static uint64_t now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void pin(int cpu)
-{
+static void pin(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
@@ -74,8 +71,7 @@ static void pin(int cpu)
     }
 }
 
-static int enlist(uint32_t role, uint32_t rank)
-{
+static int enlist(uint32_t role, uint32_t rank) {
     struct smartint_registration r = {SMARTINT_UAPI_VERSION, role, 1, rank, {1, 2}};
     int fd = open(SMARTINT_DEVICE, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
@@ -90,8 +86,7 @@ static int enlist(uint32_t role, uint32_t rank)
 static int fds[ways][batch]; // what the sleepers sleep on
 static int waker = -1;
 
-static void wake(enum way w, int i)
-{
+static void wake(enum way w, int i) {
     uint64_t one = 1;
     struct smartint_wake rank = {(uint32_t) i, 1};
     switch (w) {
@@ -111,8 +106,7 @@ static void wake(enum way w, int i)
     }
 }
 
-static void wake_all(enum way w)
-{
+static void wake_all(enum way w) {
     if (by_module == w) {
         struct smartint_wake ranks[batch];
         for (int i = 0; i < batch; ++i) {
@@ -128,8 +122,7 @@ static void wake_all(enum way w)
     }
 }
 
-static void sleep_once(enum way w, int i, int set, uint32_t *seen)
-{
+static void sleep_once(enum way w, int i, int set, uint32_t *seen) {
     uint64_t n = 0;
     struct epoll_event e;
     if (by_futex == w) {
@@ -147,8 +140,7 @@ static void sleep_once(enum way w, int i, int set, uint32_t *seen)
     }
 }
 
-static void sleeper(enum way w, enum place p, int i, int cpu)
-{
+static void sleeper(enum way w, enum place p, int i, int cpu) {
     int set = -1;
     uint32_t seen = __atomic_load_n(&sh->word[i][0], __ATOMIC_ACQUIRE);
     pin(cpu);
@@ -172,27 +164,23 @@ static void sleeper(enum way w, enum place p, int i, int cpu)
 
 static double sample[ways][max_rounds], calls[ways][max_rounds];
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double x = *(const double *) a, y = *(const double *) b;
     return (x > y) - (x < y);
 }
 
-static double median(double *v, int n)
-{
+static double median(double *v, int n) {
     qsort(v, n, sizeof(*v), compare);
     return v[n / 2];
 }
 
-static void nap(long us)
-{
+static void nap(long us) {
     struct timespec t = {0, us * 1000};
     nanosleep(&t, NULL);
 }
 
 // A few wakes of count sleepers by one way; those of the other ways are not there meanwhile.
-static void turn(enum way w, enum place p, int count, int cpu, int at)
-{
+static void turn(enum way w, enum place p, int count, int cpu, int at) {
     pid_t pid[batch];
     sh->awake = sh->asleep = sh->end = 0;
     for (int i = 0; i < count; ++i) {
@@ -234,8 +222,7 @@ static void turn(enum way w, enum place p, int count, int cpu, int at)
     }
 }
 
-static void print(const char *what, double v[ways][max_rounds], int n)
-{
+static void print(const char *what, double v[ways][max_rounds], int n) {
     double m[ways];
     printf("%-22s", what);
     for (int w = 0; w < ways; ++w) {
@@ -246,8 +233,7 @@ static void print(const char *what, double v[ways][max_rounds], int n)
     fflush(stdout);
 }
 
-static void asleep(const char *what, enum place p, int count, int cpu, int rounds)
-{
+static void asleep(const char *what, enum place p, int count, int cpu, int rounds) {
     int n = 0;
     for (; n + per_turn <= rounds; n += per_turn) {
         for (int w = 0; w < ways; ++w) {
@@ -260,8 +246,7 @@ static void asleep(const char *what, enum place p, int count, int cpu, int round
     print(name, calls, n);
 }
 
-static void nobody_asleep(int rounds)
-{
+static void nobody_asleep(int rounds) {
     uint64_t n;
     for (int i = 0; i < rounds; ++i) {
         for (int w = 0; w < ways; ++w) {
@@ -279,8 +264,7 @@ static void nobody_asleep(int rounds)
 }
 
 // From knowing a rank's process and descriptor number to having woken it.
-static void first_wake(int rounds)
-{
+static void first_wake(int rounds) {
     int to_child[2], from_child[2], number = -1;
     char c;
     if (0 != pipe(to_child) || 0 != pipe(from_child)) {
@@ -332,8 +316,7 @@ static void first_wake(int rounds)
     print("first", sample, rounds);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 400;
     if (rounds < per_turn || rounds > max_rounds) {
         fprintf(stderr, "wake_bench: %d to %d rounds\n", per_turn, max_rounds);

@@ -15,6 +15,6 @@ extern "C" {
 
 #if defined(OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR)
 #undef OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR
-#define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z)                                           \
+#define OPAL_THREAD_COMPARE_EXCHANGE_STRONG_PTR(x, y, z)                                                               \
     opal_thread_compare_exchange_strong_ptr((volatile intptr_t *) (x), (void **) (y), (void *) (z))
 #endif

@@ -22,7 +22,7 @@ enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else:
 
 // For ranks that are still to come: within MPI_Init, or with the first window, which some may never have.
 constexpr int attach_look_ms = 20, late_look_ms = 1000;
-constexpr int unwatched_look_ms = 1000; // whether ranks live that no descriptor tells of
+constexpr int unwatched_look_ms = 1000;            // whether ranks live that no descriptor tells of
 constexpr std::chrono::milliseconds busy_look{10}; // at what descriptors tell, where there is no sleep between
 
 // In the place of a rank's descriptor.
@@ -42,8 +42,7 @@ bool same_process(std::uint32_t pid, std::uint64_t start_time) {
 core::~core() {
     if (board_.mapped()) {
         // One that never came up is not missed: the rank that started it says so, and nobody else.
-        line().state.store(started_ ? layout::helper_gone : layout::helper_absent,
-                           std::memory_order_release);
+        line().state.store(started_ ? layout::helper_gone : layout::helper_absent, std::memory_order_release);
     }
     for (int fd : pidfds_) {
         if (fd >= 0) {
@@ -93,9 +92,7 @@ bool core::start(int board_fd) {
     layout::helper_line &l = line();
     // Only the first helper relays; the others watch their share of the ranks.
     if (0 == options_.index &&
-        relay_.open(options_, [this](std::uint32_t s, const key &k, std::uint64_t q) {
-            deliver(s, k, q);
-        })) {
+        relay_.open(options_, [this](std::uint32_t s, const key &k, std::uint64_t q) { deliver(s, k, q); })) {
         // relaxed: of one that has ended
         const bool another = 0 != l.address.generation.load(std::memory_order_relaxed);
         const auto &a = relay_.net().address();
@@ -113,8 +110,7 @@ bool core::start(int board_fd) {
     }
     l.pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
     l.doorbell_fd.store(doorbell_, std::memory_order_relaxed);
-    l.start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())),
-                       std::memory_order_relaxed);
+    l.start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), std::memory_order_relaxed);
     started_ = true;
     l.state.store(layout::helper_sleeping, std::memory_order_release); // H4, pairs with H3
     return true;
@@ -178,8 +174,8 @@ void core::look_after_unwatched() {
 // is not in its engine. What nobody waits for stays on the board for whoever posts later.
 void core::deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq) {
     layout::slot &s = board_.slot(slot);
-    const auto o = board_slot(&s).post(k, static_cast<std::uint32_t>(source_seq >> 32),
-                                       static_cast<std::uint32_t>(source_seq));
+    const auto o =
+        board_slot(&s).post(k, static_cast<std::uint32_t>(source_seq >> 32), static_cast<std::uint32_t>(source_seq));
     line().delivered.fetch_add(1, std::memory_order_relaxed);
     if (o.wake) {
         to_wake_.push_back(slot);

@@ -80,11 +80,11 @@ private:
     int unit_ = -1; // of our own, or -1
     std::vector<int> pidfds_;
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived
-    std::vector<bool> woken_; // this rank's `wanted` was acted upon
+    std::vector<bool> woken_;            // this rank's `wanted` was acted upon
     unsigned alive_ = 0;
     unsigned unwatched_ = 0; // of them that have no descriptor
-    unsigned seen_ = 0; // ranks that have attached
-    int attach_look_ = 0; // ms until the next look for those who have not
+    unsigned seen_ = 0;      // ranks that have attached
+    int attach_look_ = 0;    // ms until the next look for those who have not
     bool started_ = false;
     bool unlinked_ = false;
     bool news_only_ = false; // of the network's descriptor

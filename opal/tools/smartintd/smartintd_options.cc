@@ -47,10 +47,8 @@ bool parse_options(int argc, char **argv, options *out, std::string *problem) {
             ok = parse_wake(text, &out->wake);
         } else if (value_of(argv[i], "--launcher", &text)) {
             ok = number(text, 0x7fffffff, &out->launcher);
-        } else if (!value_of(argv[i], "--cores", &out->cores) &&
-                   !value_of(argv[i], "--transport", &out->transport) &&
-                   !value_of(argv[i], "--device", &out->device) &&
-                   !value_of(argv[i], "--board", &out->board)) {
+        } else if (!value_of(argv[i], "--cores", &out->cores) && !value_of(argv[i], "--transport", &out->transport) &&
+                   !value_of(argv[i], "--device", &out->device) && !value_of(argv[i], "--board", &out->board)) {
             ok = false;
         }
         if (!ok) {

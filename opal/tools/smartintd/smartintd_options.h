@@ -10,15 +10,15 @@
 namespace smartint::daemon {
 
 struct options {
-    unsigned index = 0;           // which of the node's helpers this is
-    std::uint32_t turn_us = 0;    // turns to ask the scheduler for, 0: none
-    std::uint32_t poll_us = 200;  // polling after the last event, on a core of its own
-    std::string cores;            // processing units it may be bound to; empty: find one
+    unsigned index = 0;          // which of the node's helpers this is
+    std::uint32_t turn_us = 0;   // turns to ask the scheduler for, 0: none
+    std::uint32_t poll_us = 200; // polling after the last event, on a core of its own
+    std::string cores;           // processing units it may be bound to; empty: find one
     std::string transport = "tcp";
     std::string device = "any";
     wake_kind wake = wake_kind::automatic;
-    std::string board;            // path, to take the name away once all ranks are in
-    std::uint32_t launcher = 0;   // process whose processing units the job may use
+    std::string board;          // path, to take the name away once all ranks are in
+    std::uint32_t launcher = 0; // process whose processing units the job may use
 };
 
 // False, with *problem naming the argument, on anything it does not know.

@@ -12,9 +12,7 @@
 namespace smartint::daemon {
 namespace {
 
-bool contains(const std::vector<unsigned> &v, unsigned x) {
-    return v.end() != std::find(v.begin(), v.end(), x);
-}
+bool contains(const std::vector<unsigned> &v, unsigned x) { return v.end() != std::find(v.begin(), v.end(), x); }
 
 std::vector<unsigned> units_of(const cpu_set_t &set) {
     std::vector<unsigned> v;
@@ -71,9 +69,8 @@ public:
         const int objects = nullptr == topology_ ? 0 : hwloc_get_nbobjs_by_type(topology_, type);
         for (int i = 0; i < objects; ++i) {
             hwloc_obj_t object = hwloc_get_obj_by_type(topology_, type, static_cast<unsigned>(i));
-            const bool used = std::any_of(units.begin(), units.end(), [&](unsigned u) {
-                return 0 != hwloc_bitmap_isset(object->cpuset, u);
-            });
+            const bool used = std::any_of(units.begin(), units.end(),
+                                          [&](unsigned u) { return 0 != hwloc_bitmap_isset(object->cpuset, u); });
             if (!used) {
                 continue;
             }
@@ -105,8 +102,7 @@ int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned
 void leave_binding(const options &o) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (0 != o.launcher &&
-        0 == sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
+    if (0 != o.launcher && 0 == sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
         sched_setaffinity(0, sizeof(set), &set);
     }
 }

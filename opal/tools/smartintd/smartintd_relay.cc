@@ -55,9 +55,8 @@ void relay::receive(const std::byte *message, std::uint32_t bytes) {
     std::memcpy(&h, message + sizeof(word), sizeof(h));
     const std::byte *at = message + sizeof(word) + sizeof(h);
     const std::size_t left = bytes - sizeof(word) - sizeof(h);
-    if (!ring_word::sound(word) || !addressed_here(board_, h) || relay_type != ring_word::type(word) ||
-        0 == h.count || h.count > layout::relay_batch ||
-        left != h.count * sizeof(layout::relay_message_item)) {
+    if (!ring_word::sound(word) || !addressed_here(board_, h) || relay_type != ring_word::type(word) || 0 == h.count ||
+        h.count > layout::relay_batch || left != h.count * sizeof(layout::relay_message_item)) {
         ++rejected_;
         return;
     }
@@ -156,11 +155,11 @@ relay::node *relay::find(std::uint32_t index) {
     n.secret_lo = e.secret_lo;
     const auto bytes = static_cast<std::uint32_t>(there.bytes.size());
     const std::uint32_t whole = network_.max_message(there.bytes.data(), bytes);
-    const std::uint32_t least = sizeof(std::uint64_t) + sizeof(layout::relay_message_header) +
-                                sizeof(layout::relay_message_item);
+    const std::uint32_t least =
+        sizeof(std::uint64_t) + sizeof(layout::relay_message_header) + sizeof(layout::relay_message_item);
     if (whole >= least) { // small datagrams hold less than a full batch
-        n.batch = std::min<std::uint32_t>(layout::relay_batch,
-                                          1 + (whole - least) / sizeof(layout::relay_message_item));
+        n.batch =
+            std::min<std::uint32_t>(layout::relay_batch, 1 + (whole - least) / sizeof(layout::relay_message_item));
         n.connection = network_.connect(there.bytes.data(), bytes);
     }
     n.broken = nullptr == n.connection;
@@ -218,13 +217,11 @@ unsigned relay::flush(std::uint32_t index, node &n) {
         }
     }
     while (!n.items.empty()) {
-        const auto count =
-            static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), n.batch));
+        const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(n.items.size(), n.batch));
         const std::uint32_t payload = count * sizeof(layout::relay_message_item);
         const layout::relay_message_header h = relay_header(board_, count, n.secret_hi, n.secret_lo);
-        const auto r =
-            network_.send(n.connection, ring_word::pack(sizeof(h) + payload, 0, relay_type), &h,
-                          sizeof(h), n.items.data(), payload);
+        const auto r = network_.send(n.connection, ring_word::pack(sizeof(h) + payload, 0, relay_type), &h, sizeof(h),
+                                     n.items.data(), payload);
         if (network::result::again == r) {
             break;
         }

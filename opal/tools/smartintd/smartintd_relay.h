@@ -49,11 +49,11 @@ public:
 private:
     struct node {
         void *connection = nullptr;
-        bool broken = false; // not to be reached, until another address is known
-        std::uint32_t generation = 0; // of the address that connection and broken are about
-        bool announce = false; // our own address is to go first
+        bool broken = false;                       // not to be reached, until another address is known
+        std::uint32_t generation = 0;              // of the address that connection and broken are about
+        bool announce = false;                     // our own address is to go first
         std::uint32_t batch = layout::relay_batch; // items of one message that both ends take
-        std::uint64_t secret_hi = 0; // of that node
+        std::uint64_t secret_hi = 0;               // of that node
         std::uint64_t secret_lo = 0;
         std::vector<layout::relay_message_item> items;
     };

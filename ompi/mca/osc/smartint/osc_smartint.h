@@ -85,17 +85,17 @@ struct module {
     void *own = nullptr;             // or, where it can't be shared, from malloc
 
     // epochs, as the calls of this process have left them
-    bool fence_open = false; // operations are allowed since the last fence
-    bool fence_used = false; // and there were some
+    bool fence_open = false;    // operations are allowed since the last fence
+    bool fence_used = false;    // and there were some
     bool fence_exposes = false; // others' operations are allowed since the last fence: the next one awaits them
     bool started = false;
-    target_set access; // started: the group
-    std::uint32_t exposures = 0;    // posted and not waited for
+    target_set access;           // started: the group
+    std::uint32_t exposures = 0; // posted and not waited for
     target_set locks;
     bool all_locked = false;
-    bool all_unchecked = false;          // lock_all with MPI_MODE_NOCHECK
-    target_set all_taken;     // whose lock lock_all has asked for
-    unsigned short_calls = 0; // that had nothing to wait for, since the last that looked at the network
+    bool all_unchecked = false; // lock_all with MPI_MODE_NOCHECK
+    target_set all_taken;       // whose lock lock_all has asked for
+    unsigned short_calls = 0;   // that had nothing to wait for, since the last that looked at the network
 
     int rank() const { return window->rank; }
     bool passive() const { return all_locked || !locks.empty(); }
@@ -181,8 +181,8 @@ template <class F> int open_and_wait(module &m, F begin) {
 bool begin();
 
 // osc_smartint_window.cc
-int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
-                ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
+int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit, ompi_communicator_t *comm,
+                opal_info_t *info, int flavor, int *model);
 
 // osc_smartint_datatype.cc
 rma_layout layout_of(const ompi_datatype_t *type, std::size_t count);
@@ -203,9 +203,9 @@ struct place {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
 };
-std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type,
-                     int target, std::ptrdiff_t displacement, std::size_t target_count,
-                     const ompi_datatype_t *target_type, place *there);
+std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type, int target,
+                     std::ptrdiff_t displacement, std::size_t target_count, const ompi_datatype_t *target_type,
+                     place *there);
 
 // The calls of epochs without their waits: sync is done when the call may return. An MPI error.
 // osc_smartint_active.cc, osc_smartint_passive.cc; inside.
@@ -235,49 +235,39 @@ void begun(request *r);
 void request_done(void *user, rma_error error); // from the engine
 
 extern "C" {
-int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit,
-                              void *baseptr) noexcept;
+int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit, void *baseptr) noexcept;
 int osc_smartint_attach(ompi_win_t *win, void *base, std::size_t size) noexcept;
 int osc_smartint_detach(ompi_win_t *win, const void *base) noexcept;
 int osc_smartint_free(ompi_win_t *win) noexcept;
 
-int osc_smartint_put(const void *origin, int count, ompi_datatype_t *type, int target,
-                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                     ompi_win_t *win) noexcept;
-int osc_smartint_get(void *origin, int count, ompi_datatype_t *type, int target,
-                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                     ompi_win_t *win) noexcept;
-int osc_smartint_rput(const void *origin, int count, ompi_datatype_t *type, int target,
-                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                      ompi_win_t *win, ompi_request_t **request) noexcept;
-int osc_smartint_rget(void *origin, int count, ompi_datatype_t *type, int target,
-                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                      ompi_win_t *win, ompi_request_t **request) noexcept;
+int osc_smartint_put(const void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                     int target_count, ompi_datatype_t *target_type, ompi_win_t *win) noexcept;
+int osc_smartint_get(void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                     int target_count, ompi_datatype_t *target_type, ompi_win_t *win) noexcept;
+int osc_smartint_rput(const void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                      int target_count, ompi_datatype_t *target_type, ompi_win_t *win,
+                      ompi_request_t **request) noexcept;
+int osc_smartint_rget(void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                      int target_count, ompi_datatype_t *target_type, ompi_win_t *win,
+                      ompi_request_t **request) noexcept;
 
 int osc_smartint_accumulate(const void *origin, int count, ompi_datatype_t *type, int target,
-                            std::ptrdiff_t displacement, int target_count,
-                            ompi_datatype_t *target_type, ompi_op_t *op,
+                            std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type, ompi_op_t *op,
                             ompi_win_t *win) noexcept;
 int osc_smartint_raccumulate(const void *origin, int count, ompi_datatype_t *type, int target,
-                             std::ptrdiff_t displacement, int target_count,
-                             ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
-                             ompi_request_t **request) noexcept;
-int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result,
-                                int result_count, ompi_datatype_t *result_type, int target,
-                                std::ptrdiff_t displacement, int target_count,
-                                ompi_datatype_t *target_type, ompi_op_t *op,
-                                ompi_win_t *win) noexcept;
-int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type,
-                                 void *result, int result_count, ompi_datatype_t *result_type,
-                                 int target, std::ptrdiff_t displacement, int target_count,
-                                 ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+                             std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type, ompi_op_t *op,
+                             ompi_win_t *win, ompi_request_t **request) noexcept;
+int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result, int result_count,
+                                ompi_datatype_t *result_type, int target, std::ptrdiff_t displacement, int target_count,
+                                ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win) noexcept;
+int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result, int result_count,
+                                 ompi_datatype_t *result_type, int target, std::ptrdiff_t displacement,
+                                 int target_count, ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
                                  ompi_request_t **request) noexcept;
 int osc_smartint_fetch_and_op(const void *origin, void *result, ompi_datatype_t *type, int target,
-                              std::ptrdiff_t displacement, ompi_op_t *op,
-                              ompi_win_t *win) noexcept;
-int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result,
-                                  ompi_datatype_t *type, int target,
-                                  std::ptrdiff_t displacement, ompi_win_t *win) noexcept;
+                              std::ptrdiff_t displacement, ompi_op_t *op, ompi_win_t *win) noexcept;
+int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result, ompi_datatype_t *type,
+                                  int target, std::ptrdiff_t displacement, ompi_win_t *win) noexcept;
 
 int osc_smartint_fence(int assert, ompi_win_t *win) noexcept;
 int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept;

@@ -17,31 +17,28 @@ struct buffer {
 };
 
 // Without an item, if it can be done so. result: nullptr for an accumulate.
-bool combine_at_once(module &m, const buffer &origin, const buffer *result, int target,
-                     std::ptrdiff_t displacement, std::size_t target_count,
-                     const ompi_datatype_t *target_type, rma_operator op, rma_type type) {
+bool combine_at_once(module &m, const buffer &origin, const buffer *result, int target, std::ptrdiff_t displacement,
+                     std::size_t target_count, const ompi_datatype_t *target_type, rma_operator op, rma_type type) {
     place there;
     const bool operand = rma_operator::no_op != op;
     std::byte *from = nullptr;
     std::byte *to = nullptr;
     if (operand) {
-        from = short_way(m, origin.base, origin.count, origin.type, target, displacement,
-                         target_count, target_type, &there);
+        from = short_way(m, origin.base, origin.count, origin.type, target, displacement, target_count, target_type,
+                         &there);
     }
     if (nullptr != result) {
-        to = short_way(m, result->base, result->count, result->type, target, displacement,
-                       target_count, target_type, &there);
+        to = short_way(m, result->base, result->count, result->type, target, displacement, target_count, target_type,
+                       &there);
     }
-    return (nullptr != from || !operand) && (nullptr != to || nullptr == result) &&
-           nullptr != there.peer &&
-           engine::instance().one_sided().try_combined(there.peer, op, type, from, to,
-                                                       there.address, there.bytes);
+    return (nullptr != from || !operand) && (nullptr != to || nullptr == result) && nullptr != there.peer &&
+           engine::instance().one_sided().try_combined(there.peer, op, type, from, to, there.address, there.bytes);
 }
 
 // result: of get_accumulate and fetch_and_op, or nullptr.
 int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff_t displacement,
-            std::size_t target_count, const ompi_datatype_t *target_type, const ompi_op_t *op,
-            ompi_win_t *win, ompi_request_t **wanted) {
+            std::size_t target_count, const ompi_datatype_t *target_type, const ompi_op_t *op, ompi_win_t *win,
+            ompi_request_t **wanted) {
     module &m = of(win);
     const inside here;
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
@@ -58,12 +55,11 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
     if (rma_operator::none == o || !rma_defined(o, t)) {
         return MPI_ERR_OP;
     }
-    if (nullptr == wanted && combine_at_once(m, origin, result, target, displacement,
-                                             target_count, target_type, o, t)) {
+    if (nullptr == wanted &&
+        combine_at_once(m, origin, result, target, displacement, target_count, target_type, o, t)) {
         return MPI_SUCCESS;
     }
-    rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate
-                                              : rma_item::what::fetch);
+    rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate : rma_item::what::fetch);
     i->op = o;
     i->type = t;
     int error = aim(m, i, target, displacement, target_count, target_type);
@@ -92,56 +88,44 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
 extern "C" {
 
 int osc_smartint_accumulate(const void *origin, int count, ompi_datatype_t *type, int target,
-                            std::ptrdiff_t displacement, int target_count,
-                            ompi_datatype_t *target_type, ompi_op_t *op,
+                            std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type, ompi_op_t *op,
                             ompi_win_t *win) noexcept {
-    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr,
-                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
-                   win, nullptr);
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr, target, displacement,
+                   static_cast<std::size_t>(target_count), target_type, op, win, nullptr);
 }
 
 int osc_smartint_raccumulate(const void *origin, int count, ompi_datatype_t *type, int target,
-                             std::ptrdiff_t displacement, int target_count,
-                             ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
-                             ompi_request_t **wanted) noexcept {
-    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr,
-                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
-                   win, wanted);
+                             std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type, ompi_op_t *op,
+                             ompi_win_t *win, ompi_request_t **wanted) noexcept {
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, nullptr, target, displacement,
+                   static_cast<std::size_t>(target_count), target_type, op, win, wanted);
 }
 
-int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result,
-                                int result_count, ompi_datatype_t *result_type, int target,
-                                std::ptrdiff_t displacement, int target_count,
-                                ompi_datatype_t *target_type, ompi_op_t *op,
-                                ompi_win_t *win) noexcept {
+int osc_smartint_get_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result, int result_count,
+                                ompi_datatype_t *result_type, int target, std::ptrdiff_t displacement, int target_count,
+                                ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win) noexcept {
     const buffer to{result, static_cast<std::size_t>(result_count), result_type};
-    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to,
-                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
-                   win, nullptr);
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to, target, displacement,
+                   static_cast<std::size_t>(target_count), target_type, op, win, nullptr);
 }
 
-int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type,
-                                 void *result, int result_count, ompi_datatype_t *result_type,
-                                 int target, std::ptrdiff_t displacement, int target_count,
-                                 ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
+int osc_smartint_rget_accumulate(const void *origin, int count, ompi_datatype_t *type, void *result, int result_count,
+                                 ompi_datatype_t *result_type, int target, std::ptrdiff_t displacement,
+                                 int target_count, ompi_datatype_t *target_type, ompi_op_t *op, ompi_win_t *win,
                                  ompi_request_t **wanted) noexcept {
     const buffer to{result, static_cast<std::size_t>(result_count), result_type};
-    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to,
-                   target, displacement, static_cast<std::size_t>(target_count), target_type, op,
-                   win, wanted);
+    return combine({const_cast<void *>(origin), static_cast<std::size_t>(count), type}, &to, target, displacement,
+                   static_cast<std::size_t>(target_count), target_type, op, win, wanted);
 }
 
 int osc_smartint_fetch_and_op(const void *origin, void *result, ompi_datatype_t *type, int target,
-                              std::ptrdiff_t displacement, ompi_op_t *op,
-                              ompi_win_t *win) noexcept {
+                              std::ptrdiff_t displacement, ompi_op_t *op, ompi_win_t *win) noexcept {
     const buffer to{result, 1, type};
-    return combine({const_cast<void *>(origin), 1, type}, &to, target, displacement, 1, type, op,
-                   win, nullptr);
+    return combine({const_cast<void *>(origin), 1, type}, &to, target, displacement, 1, type, op, win, nullptr);
 }
 
-int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result,
-                                  ompi_datatype_t *type, int target,
-                                  std::ptrdiff_t displacement, ompi_win_t *win) noexcept {
+int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result, ompi_datatype_t *type,
+                                  int target, std::ptrdiff_t displacement, ompi_win_t *win) noexcept {
     module &m = of(win);
     const inside here;
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
@@ -149,7 +133,8 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
     }
     const rma_type t = basic_type(type);
     const std::uint32_t bytes = rma_type_bytes(t);
-    if (0 == bytes || bytes > sizeof(rma_item::operands) / 2 || bytes != type->super.size) { // of several: none of MPI's own
+    // of several: none of MPI's own
+    if (0 == bytes || bytes > sizeof(rma_item::operands) / 2 || bytes != type->super.size) {
         return MPI_ERR_TYPE;
     }
     std::byte operands[sizeof(rma_item::operands)];
@@ -158,8 +143,8 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
     place there;
     if (std::byte *to = short_way(m, result, 1, type, target, displacement, 1, type, &there);
         nullptr != to && bytes == there.bytes &&
-        engine::instance().one_sided().try_combined(there.peer, rma_operator::swap_if_equal, t,
-                                                    operands, to, there.address, bytes)) {
+        engine::instance().one_sided().try_combined(there.peer, rma_operator::swap_if_equal, t, operands, to,
+                                                    there.address, bytes)) {
         return MPI_SUCCESS;
     }
     rma_item *i = rma::make(rma_item::what::fetch);

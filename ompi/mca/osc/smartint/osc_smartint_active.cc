@@ -32,20 +32,20 @@ bool all_members(const std::vector<int> &ranks) {
 
 } // namespace
 
-int begin_fence(module &m, int assert, rma_sync *sync, bool waits) {
+int begin_fence(module &m, int assertion, rma_sync *sync, bool waits) {
     if (m.passive() || m.started || 0 != m.exposures) {
         return MPI_ERR_RMA_SYNC;
     }
     // A fence that ends nothing need not be waited for: what follows it is put off until all are
     // in. Into memory they share processes may store without a call.
-    const bool ends = m.fence_exposes && 0 == (assert & MPI_MODE_NOPRECEDE);
+    const bool ends = m.fence_exposes && 0 == (assertion & MPI_MODE_NOPRECEDE);
     engine::instance().one_sided().fence(m.window, ends || m.shared() || waits ? sync : nullptr);
-    m.fence_open = m.fence_exposes = 0 == (assert & MPI_MODE_NOSUCCEED);
+    m.fence_open = m.fence_exposes = 0 == (assertion & MPI_MODE_NOSUCCEED);
     m.fence_used = false;
     return MPI_SUCCESS;
 }
 
-int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync) {
+int begin_start(module &m, ompi_group_t *group, int assertion, rma_sync *sync) {
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -63,7 +63,7 @@ int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync) {
     rma &r = engine::instance().one_sided();
     for (const int rank : ranks) {
         m.access.insert(rank);
-        if (0 == (assert & MPI_MODE_NOCHECK)) {
+        if (0 == (assertion & MPI_MODE_NOCHECK)) {
             r.await_post(r.peer(m.window, rank), until_posted);
         }
     }
@@ -80,7 +80,7 @@ int begin_complete(module &m, rma_sync *sync) {
     return MPI_SUCCESS;
 }
 
-int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking) {
+int begin_post(module &m, ompi_group_t *group, int assertion, bool nonblocking) {
     if (0 != m.exposures || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -93,8 +93,7 @@ int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking) {
     }
     m.fence_open = false;
     ++m.exposures;
-    engine::instance().one_sided().post(m.window, std::move(ranks),
-                                        0 != (assert & MPI_MODE_NOCHECK), nonblocking);
+    engine::instance().one_sided().post(m.window, std::move(ranks), 0 != (assertion & MPI_MODE_NOCHECK), nonblocking);
     return MPI_SUCCESS;
 }
 
@@ -109,28 +108,25 @@ int begin_wait(module &m, rma_sync *sync) {
 
 extern "C" {
 
-int osc_smartint_fence(int assert, ompi_win_t *win) noexcept {
-    return blocking(of(win), [&](module &m, rma_sync *sync) {
-        return begin_fence(m, assert, sync, false);
-    });
+int osc_smartint_fence(int assertion, ompi_win_t *win) noexcept {
+    return blocking(of(win), [&](module &m, rma_sync *sync) { return begin_fence(m, assertion, sync, false); });
 }
 
-int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
-    return open_and_wait(of(win), [&](module &m, rma_sync *sync) { return begin_start(m, group, assert, sync); });
+int osc_smartint_start(ompi_group_t *group, int assertion, ompi_win_t *win) noexcept {
+    return open_and_wait(of(win), [&](module &m, rma_sync *sync) { return begin_start(m, group, assertion, sync); });
 }
 
 int osc_smartint_complete(ompi_win_t *win) noexcept {
     engine &e = engine::instance();
     e.begin_wait(); // nobody need wake this process for what it waits for here
-    const int error =
-        blocking(of(win), [](module &m, rma_sync *sync) { return begin_complete(m, sync); });
+    const int error = blocking(of(win), [](module &m, rma_sync *sync) { return begin_complete(m, sync); });
     e.end_wait();
     return error;
 }
 
-int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept {
+int osc_smartint_post(ompi_group_t *group, int assertion, ompi_win_t *win) noexcept {
     const inside here;
-    return begin_post(of(win), group, assert, false);
+    return begin_post(of(win), group, assertion, false);
 }
 
 int osc_smartint_wait(ompi_win_t *win) noexcept {

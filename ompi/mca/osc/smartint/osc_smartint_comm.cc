@@ -61,8 +61,7 @@ int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::si
         return 0 == i->target_layout.bytes() || low >= 0 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
     const rma_member &member = m.window->members[static_cast<std::size_t>(target)];
-    if (0 != i->target_layout.bytes() &&
-        (low < 0 || static_cast<std::uint64_t>(high) > member.bytes)) {
+    if (0 != i->target_layout.bytes() && (low < 0 || static_cast<std::uint64_t>(high) > member.bytes)) {
         return MPI_ERR_RMA_RANGE;
     }
     i->target = member.base + static_cast<std::uint64_t>(at);
@@ -89,9 +88,9 @@ int submit(module &m, int target, rma_item *i, ompi_request_t **wanted) {
     return MPI_SUCCESS;
 }
 
-std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type,
-                     int target, std::ptrdiff_t displacement, std::size_t target_count,
-                     const ompi_datatype_t *target_type, place *there) {
+std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type, int target,
+                     std::ptrdiff_t displacement, std::size_t target_count, const ompi_datatype_t *target_type,
+                     place *there) {
     const opal_datatype_t &here = type->super;
     const opal_datatype_t &theirs = target_type->super;
     const rma_member &member = m.window->members[static_cast<std::size_t>(target)];
@@ -107,35 +106,31 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
         static_cast<std::uint64_t>(at) > member.bytes - bytes) {
         return nullptr; // the long way says what is wrong
     }
-    *there = {engine::instance().one_sided().peer(m.window, target),
-              member.base + static_cast<std::uint64_t>(at), bytes};
+    *there = {engine::instance().one_sided().peer(m.window, target), member.base + static_cast<std::uint64_t>(at),
+              bytes};
     return static_cast<std::byte *>(const_cast<void *>(mine)) + here.true_lb;
 }
 
 namespace {
 
 // Put and get alike: mine is the origin's memory.
-int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, int target,
-             std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-             ompi_win_t *win, ompi_request_t **wanted) {
+int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+             int target_count, ompi_datatype_t *target_type, ompi_win_t *win, ompi_request_t **wanted) {
     module &m = of(win);
     const inside here;
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
         return error;
     }
     if (place there; nullptr == wanted) {
-        std::byte *at = short_way(m, mine, static_cast<std::size_t>(count), type, target,
-                                  displacement, static_cast<std::size_t>(target_count), target_type,
-                                  &there);
-        if (nullptr != at && engine::instance().one_sided().try_mapped(
-                                 there.peer, at, there.address, there.bytes,
-                                 rma_item::what::get == kind)) {
+        std::byte *at = short_way(m, mine, static_cast<std::size_t>(count), type, target, displacement,
+                                  static_cast<std::size_t>(target_count), target_type, &there);
+        if (nullptr != at && engine::instance().one_sided().try_mapped(there.peer, at, there.address, there.bytes,
+                                                                       rma_item::what::get == kind)) {
             return MPI_SUCCESS;
         }
     }
     rma_item *i = rma::make(kind);
-    int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count),
-                    target_type);
+    int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count), target_type);
     rma_layout layout = layout_of(type, static_cast<std::size_t>(count));
     if (MPI_SUCCESS == error && layout.bytes() != i->target_layout.bytes()) {
         error = MPI_ERR_ARG;
@@ -158,32 +153,30 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
 
 extern "C" {
 
-int osc_smartint_put(const void *origin, int count, ompi_datatype_t *type, int target,
-                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                     ompi_win_t *win) noexcept {
-    return transfer(rma_item::what::put, const_cast<void *>(origin), count, type, target,
-                    displacement, target_count, target_type, win, nullptr);
-}
-
-int osc_smartint_get(void *origin, int count, ompi_datatype_t *type, int target,
-                     std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                     ompi_win_t *win) noexcept {
-    return transfer(rma_item::what::get, origin, count, type, target, displacement, target_count,
+int osc_smartint_put(const void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                     int target_count, ompi_datatype_t *target_type, ompi_win_t *win) noexcept {
+    return transfer(rma_item::what::put, const_cast<void *>(origin), count, type, target, displacement, target_count,
                     target_type, win, nullptr);
 }
 
-int osc_smartint_rput(const void *origin, int count, ompi_datatype_t *type, int target,
-                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                      ompi_win_t *win, ompi_request_t **wanted) noexcept {
-    return transfer(rma_item::what::put, const_cast<void *>(origin), count, type, target,
-                    displacement, target_count, target_type, win, wanted);
+int osc_smartint_get(void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                     int target_count, ompi_datatype_t *target_type, ompi_win_t *win) noexcept {
+    return transfer(rma_item::what::get, origin, count, type, target, displacement, target_count, target_type, win,
+                    nullptr);
 }
 
-int osc_smartint_rget(void *origin, int count, ompi_datatype_t *type, int target,
-                      std::ptrdiff_t displacement, int target_count, ompi_datatype_t *target_type,
-                      ompi_win_t *win, ompi_request_t **wanted) noexcept {
-    return transfer(rma_item::what::get, origin, count, type, target, displacement, target_count,
+int osc_smartint_rput(const void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                      int target_count, ompi_datatype_t *target_type, ompi_win_t *win,
+                      ompi_request_t **wanted) noexcept {
+    return transfer(rma_item::what::put, const_cast<void *>(origin), count, type, target, displacement, target_count,
                     target_type, win, wanted);
+}
+
+int osc_smartint_rget(void *origin, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
+                      int target_count, ompi_datatype_t *target_type, ompi_win_t *win,
+                      ompi_request_t **wanted) noexcept {
+    return transfer(rma_item::what::get, origin, count, type, target, displacement, target_count, target_type, win,
+                    wanted);
 }
 
 } // extern "C"

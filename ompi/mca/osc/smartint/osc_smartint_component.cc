@@ -63,20 +63,19 @@ int osc_smartint_finalize() noexcept {
     return OMPI_SUCCESS;
 }
 
-int osc_smartint_query(ompi_win_t *, void **, std::size_t, int, ompi_communicator_t *,
-                       opal_info_t *, int flavor) noexcept {
+int osc_smartint_query(ompi_win_t *, void **, std::size_t, int, ompi_communicator_t *, opal_info_t *,
+                       int flavor) noexcept {
     if (!ready) {
         return -1;
     }
-    return MPI_WIN_FLAVOR_CREATE == flavor || MPI_WIN_FLAVOR_ALLOCATE == flavor ||
-                   MPI_WIN_FLAVOR_DYNAMIC == flavor || MPI_WIN_FLAVOR_SHARED == flavor
+    return MPI_WIN_FLAVOR_CREATE == flavor || MPI_WIN_FLAVOR_ALLOCATE == flavor || MPI_WIN_FLAVOR_DYNAMIC == flavor ||
+                   MPI_WIN_FLAVOR_SHARED == flavor
                ? static_cast<int>(priority)
                : -1;
 }
 
-int osc_smartint_select(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
-                        ompi_communicator_t *comm, opal_info_t *info, int flavor,
-                        int *model) noexcept {
+int osc_smartint_select(ompi_win_t *win, void **base, std::size_t size, int disp_unit, ompi_communicator_t *comm,
+                        opal_info_t *info, int flavor, int *model) noexcept {
     return make_window(win, base, size, disp_unit, comm, info, flavor, model);
 }
 }
@@ -167,11 +166,10 @@ extern "C" int osc_smartint_register() noexcept {
     if (OPAL_SUCCESS != rc) {
         return rc;
     }
-    mca_base_component_var_register(
-        &mca_osc_smartint_component.osc_version, "priority",
-        "Priority of the component among those the user named", MCA_BASE_VAR_TYPE_UNSIGNED_INT,
-        nullptr, 0, static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_9,
-        MCA_BASE_VAR_SCOPE_READONLY, &priority);
+    mca_base_component_var_register(&mca_osc_smartint_component.osc_version, "priority",
+                                    "Priority of the component among those the user named",
+                                    MCA_BASE_VAR_TYPE_UNSIGNED_INT, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                    OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY, &priority);
     return OMPI_SUCCESS;
 }
 

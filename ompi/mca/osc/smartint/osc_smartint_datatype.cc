@@ -19,8 +19,8 @@ void append_pieces(rma_layout &layout, const ompi_datatype_t *type) {
     auto *const base = reinterpret_cast<std::byte *>(std::uintptr_t{1} << 46);
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor, &type->super,
-                                             1, base, 0, &convertor);
+    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor, &type->super, 1, base, 0,
+                                             &convertor);
     constexpr std::uint32_t most = 64;
     bool complete = false;
     while (!complete) {
@@ -39,9 +39,7 @@ void append_pieces(rma_layout &layout, const ompi_datatype_t *type) {
 
 rma_type type_by_id(const ompi_datatype_t *t) {
     const auto by_size = [&](rma_type two, rma_type four, rma_type eight) {
-        return 2 == t->super.size ? two : 4 == t->super.size ? four
-                                      : 8 == t->super.size   ? eight
-                                                             : rma_type::none;
+        return 2 == t->super.size ? two : 4 == t->super.size ? four : 8 == t->super.size ? eight : rma_type::none;
     };
     switch (t->id) {
     case OMPI_DATATYPE_MPI_INT8_T:
@@ -155,12 +153,10 @@ rma_operator operator_of(const ompi_op_t *op) {
         MPI_Op handle;
         rma_operator op;
     } known[] = {
-        {MPI_REPLACE, rma_operator::replace}, {MPI_SUM, rma_operator::sum},
-        {MPI_NO_OP, rma_operator::no_op},     {MPI_MAX, rma_operator::max},
-        {MPI_MIN, rma_operator::min},         {MPI_PROD, rma_operator::prod},
-        {MPI_BAND, rma_operator::band},       {MPI_BOR, rma_operator::bor},
-        {MPI_BXOR, rma_operator::bxor},       {MPI_LAND, rma_operator::land},
-        {MPI_LOR, rma_operator::lor},         {MPI_LXOR, rma_operator::lxor},
+        {MPI_REPLACE, rma_operator::replace}, {MPI_SUM, rma_operator::sum},       {MPI_NO_OP, rma_operator::no_op},
+        {MPI_MAX, rma_operator::max},         {MPI_MIN, rma_operator::min},       {MPI_PROD, rma_operator::prod},
+        {MPI_BAND, rma_operator::band},       {MPI_BOR, rma_operator::bor},       {MPI_BXOR, rma_operator::bxor},
+        {MPI_LAND, rma_operator::land},       {MPI_LOR, rma_operator::lor},       {MPI_LXOR, rma_operator::lxor},
         {MPI_MAXLOC, rma_operator::maxloc},   {MPI_MINLOC, rma_operator::minloc},
     };
     for (const auto &k : known) {

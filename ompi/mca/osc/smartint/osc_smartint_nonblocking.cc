@@ -43,8 +43,7 @@ template <class F> int nonblocking(MPI_Win win, MPI_Request *wanted, epoch which
 }
 
 // The same towards one member. To nobody there is nothing to do, nor an error of others' to take along.
-template <class F>
-int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, epoch which, F begin) {
+template <class F> int nonblocking_towards(int target, MPI_Win win, MPI_Request *wanted, epoch which, F begin) {
     const bool valid = !ompi_win_invalid(win);
     if (valid && MPI_PROC_NULL == target && osc_smartint_free == win->w_osc_module->osc_free) {
         *wanted = &ompi_request_empty;
@@ -70,8 +69,7 @@ int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int icomplete(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, epoch::ends,
-                       [](module &m, rma_sync *s) { return begin_complete(m, s); });
+    return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_complete(m, s); });
 }
 
 int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
@@ -90,13 +88,13 @@ int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
         return MPI_LOCK_SHARED != type && MPI_LOCK_EXCLUSIVE != type ? MPI_ERR_LOCKTYPE
                : !asserts(assert, MPI_MODE_NOCHECK)                  ? MPI_ERR_ASSERT
                : !locks(win)                                         ? MPI_ERR_RMA_SYNC
-                                                     : begin_lock(m, type, target, assert, s, true);
+                                                                     : begin_lock(m, type, target, assert, s, true);
     });
 }
 
 int iunlock(int target, MPI_Win win, MPI_Request *request) {
     return nonblocking_towards(target, win, request, epoch::ends,
-                       [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
+                               [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
 int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
@@ -108,18 +106,16 @@ int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
 }
 
 int iunlock_all(MPI_Win win, MPI_Request *request) {
-    return nonblocking(win, request, epoch::ends,
-                       [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
+    return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
 int iflush(int target, MPI_Win win, MPI_Request *request) {
     return nonblocking_towards(target, win, request, epoch::ends,
-                       [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
+                               [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }
 
-constexpr smartint_nonblocking_calls the_calls = {ifence, istart,    icomplete,   ipost, iwait,
-                                                  ilock,  iunlock,   ilock_all,   iunlock_all,
-                                                  iflush};
+constexpr smartint_nonblocking_calls the_calls = {ifence, istart,  icomplete, ipost,       iwait,
+                                                  ilock,  iunlock, ilock_all, iunlock_all, iflush};
 
 } // namespace
 

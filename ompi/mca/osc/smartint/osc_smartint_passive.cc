@@ -31,7 +31,7 @@ template <class F> void each_peer(module &m, F f) {
 
 // Open MPI looks at the rank of every call but these.
 template <class F> int flush_towards(int target, ompi_win_t *win, F begin) {
-    return MPI_PROC_NULL == target             ? MPI_SUCCESS
+    return MPI_PROC_NULL == target              ? MPI_SUCCESS
            : ompi_win_peer_invalid(win, target) ? MPI_ERR_RANK
                                                 : blocking(of(win), begin);
 }
@@ -51,7 +51,7 @@ int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool
         return MPI_ERR_RMA_SYNC;
     }
     m.fence_open = false;
-    const bool unchecked = 0 != (assert & MPI_MODE_NOCHECK);
+    const bool unchecked = 0 != (assert &MPI_MODE_NOCHECK);
     m.locks.insert(target, unchecked);
     rma_peer *p = one_sided().peer(m.window, target);
     const bool exclusive = MPI_LOCK_EXCLUSIVE == type;
@@ -84,7 +84,7 @@ int begin_lock_all(module &m, int assert, rma_sync *sync) {
     }
     m.fence_open = false;
     m.all_locked = true;
-    m.all_unchecked = 0 != (assert & MPI_MODE_NOCHECK);
+    m.all_unchecked = 0 != (assert &MPI_MODE_NOCHECK);
     // The others are asked at the first operation to each.
     for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
         if (i == m.rank() || m.shared()) {
@@ -123,9 +123,8 @@ int begin_flush(module &m, int target, rma_sync *sync) {
 extern "C" {
 
 int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
-    return open_and_wait(of(win), [&](module &m, rma_sync *s) {
-        return begin_lock(m, type, target, assert, s, false);
-    });
+    return open_and_wait(of(win),
+                         [&](module &m, rma_sync *s) { return begin_lock(m, type, target, assert, s, false); });
 }
 
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
@@ -133,15 +132,15 @@ int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
 }
 
 int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
-    return open_and_wait(of(win),
-                         [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
+    return open_and_wait(of(win), [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
 }
 
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept {
     return blocking(of(win), [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
-// Outside all epochs it is no error either: osc/sm allows it, and programs that share memory between fences count on that.
+// Outside all epochs it is no error either: osc/sm allows it, and programs that share memory between fences count on
+// that.
 int osc_smartint_sync(ompi_win_t *) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     engine::instance().progress();

@@ -52,22 +52,19 @@ struct announcement {
     std::uint32_t pid = 0;
     std::int32_t fd = -1; // of the first of a node: the memory its members share
     std::int32_t error = MPI_SUCCESS;
-    std::int16_t shares = 0; // smartint_window_shared
-    std::int16_t apart = 0;  // alloc_shared_noncontig
+    std::int16_t shares = 0;    // smartint_window_shared
+    std::int16_t apart = 0;     // alloc_shared_noncontig
     std::int32_t strangers = 0; // there are members that it cannot reach yet
     std::int32_t pad = 0;
 };
 
-int exchange(ompi_communicator_t *comm, const announcement &mine,
-             std::vector<announcement> *all) {
-    return comm->c_coll->coll_allgather(&mine, static_cast<int>(sizeof(mine)), MPI_BYTE,
-                                        all->data(), static_cast<int>(sizeof(mine)), MPI_BYTE,
-                                        comm, comm->c_coll->coll_allgather_module);
+int exchange(ompi_communicator_t *comm, const announcement &mine, std::vector<announcement> *all) {
+    return comm->c_coll->coll_allgather(&mine, static_cast<int>(sizeof(mine)), MPI_BYTE, all->data(),
+                                        static_cast<int>(sizeof(mine)), MPI_BYTE, comm,
+                                        comm->c_coll->coll_allgather_module);
 }
 
-int barrier(ompi_communicator_t *comm) {
-    return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module);
-}
+int barrier(ompi_communicator_t *comm) { return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module); }
 
 bool info_says(opal_info_t *info, const char *key) {
     bool value = false;
@@ -149,14 +146,13 @@ int subscribe(ompi_win_t *win, bool shared) {
 
 // Where the members of this node have their parts in the memory they share.
 struct plan {
-    int first = -1;          // of them: makes it
-    std::uint64_t total = 0; // bytes
+    int first = -1;                    // of them: makes it
+    std::uint64_t total = 0;           // bytes
     std::vector<std::uint64_t> memory; // of each, if the window's own memory is in it
     std::vector<std::uint64_t> words;
 };
 
-plan plan_of(const module &m, bool packed, const announcement &mine,
-             const std::vector<announcement> &all) {
+plan plan_of(const module &m, bool packed, const announcement &mine, const std::vector<announcement> &all) {
     plan p;
     p.memory.resize(all.size());
     p.words.resize(all.size());
@@ -181,8 +177,7 @@ plan plan_of(const module &m, bool packed, const announcement &mine,
 
 // One file without a name per node, made by the first member there; each takes its descriptor and
 // maps all of it. An error of one is in all[].
-int share_memory(module &m, const plan &where, const announcement &mine,
-                 std::vector<announcement> &all) {
+int share_memory(module &m, const plan &where, const announcement &mine, std::vector<announcement> &all) {
     const int rank = ompi_comm_rank(m.comm);
     const std::uint64_t total = where.total;
     const int first = where.first;
@@ -215,8 +210,7 @@ int share_memory(module &m, const plan &where, const announcement &mine,
     if (nullptr == m.memory.base) {
         next.error = MPI_SUCCESS != owner.error ? owner.error : MPI_ERR_RMA_SHARED;
     } else if (m.allocates()) {
-        next.base = reinterpret_cast<std::uint64_t>(m.memory.base) +
-                    where.memory[static_cast<std::size_t>(rank)];
+        next.base = reinterpret_cast<std::uint64_t>(m.memory.base) + where.memory[static_cast<std::size_t>(rank)];
     }
     return exchange(m.comm, next, &all);
 }
@@ -296,8 +290,7 @@ int introduce(const module &m, std::size_t processes) {
 
 // Memory of this process into `mine`, everybody's into `all`, words if they can be had. An MPI error, the
 // same at all.
-int provide_memory(module &m, void **base, announcement &mine,
-                   std::vector<announcement> &all, plan *where) {
+int provide_memory(module &m, void **base, announcement &mine, std::vector<announcement> &all, plan *where) {
     if (MPI_WIN_FLAVOR_CREATE == m.flavor) {
         mine.base = reinterpret_cast<std::uint64_t>(*base);
     }
@@ -306,10 +299,12 @@ int provide_memory(module &m, void **base, announcement &mine,
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
         return error;
     }
-    if (OMPI_SUCCESS == rc && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 != a.strangers; })) {
+    if (OMPI_SUCCESS == rc &&
+        std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 != a.strangers; })) {
         rc = introduce(m, all.size());
     }
-    const bool one_node = std::all_of(all.begin(), all.end(), [&](const announcement &a) { return a.node == mine.node; });
+    const bool one_node =
+        std::all_of(all.begin(), all.end(), [&](const announcement &a) { return a.node == mine.node; });
     if (OMPI_SUCCESS == rc && m.shared() && !one_node) {
         return MPI_ERR_RMA_SHARED; // the same everywhere
     }
@@ -318,7 +313,8 @@ int provide_memory(module &m, void **base, announcement &mine,
     }
     m.shares_words = worth_sharing(all);
     // One map for all, though they may say different things: next to each other unless all can do without.
-    const bool packed = m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });
+    const bool packed =
+        m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });
     *where = plan_of(m, packed, mine, all);
     rc = share_memory(m, *where, mine, all);
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
@@ -339,8 +335,8 @@ int provide_memory(module &m, void **base, announcement &mine,
     return rc;
 }
 
-std::vector<rma_member> members_of(module &m, const announcement &mine,
-                                   const std::vector<announcement> &all, const plan &where) {
+std::vector<rma_member> members_of(module &m, const announcement &mine, const std::vector<announcement> &all,
+                                   const plan &where) {
     const inside here;
     std::vector<rma_member> members(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -350,9 +346,8 @@ std::vector<rma_member> members_of(module &m, const announcement &mine,
         member.bytes = all[i].bytes;
         if (nullptr != m.memory.base && all[i].node == mine.node) {
             member.mapped = m.allocates() ? m.memory.base + where.memory[i] : nullptr;
-            member.words = m.shares_words ? reinterpret_cast<layout::window_words *>(
-                                                m.memory.base + where.words[i])
-                                          : nullptr;
+            member.words =
+                m.shares_words ? reinterpret_cast<layout::window_words *>(m.memory.base + where.words[i]) : nullptr;
         }
         m.units.push_back(all[i].unit);
     }
@@ -383,16 +378,15 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
         return rc;
     }
     std::vector<rma_member> members = members_of(m, mine, all, where);
-    const bool reached = std::all_of(members.begin(), members.end(),
-                                     [](const rma_member &x) { return nullptr != x.ep; });
+    const bool reached =
+        std::all_of(members.begin(), members.end(), [](const rma_member &x) { return nullptr != x.ep; });
     mine.error = reached ? MPI_SUCCESS : MPI_ERR_OTHER;
     engine &e = engine::instance();
     {
         const inside here;
         if (reached) {
             e.hooks().rma_done = request_done;
-            m.window = e.one_sided().create(m.comm->c_contextid, ompi_comm_rank(m.comm),
-                                            std::move(members),
+            m.window = e.one_sided().create(m.comm->c_contextid, ompi_comm_rank(m.comm), std::move(members),
                                             MPI_WIN_FLAVOR_DYNAMIC == m.flavor);
         }
     }
@@ -434,8 +428,8 @@ void shared_memory::release() {
     }
 }
 
-int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit,
-                ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model) {
+int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit, ompi_communicator_t *comm,
+                opal_info_t *info, int flavor, int *model) {
     auto *m = new (std::nothrow) module;
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -489,8 +483,7 @@ int osc_smartint_attach(ompi_win_t *win, void *base, std::size_t size) noexcept 
     if (!m.window->dynamic) {
         return MPI_ERR_RMA_FLAVOR;
     }
-    return engine::instance().one_sided().attach(m.window, reinterpret_cast<std::uint64_t>(base),
-                                                 size)
+    return engine::instance().one_sided().attach(m.window, reinterpret_cast<std::uint64_t>(base), size)
                ? MPI_SUCCESS
                : MPI_ERR_RMA_ATTACH;
 }
@@ -501,13 +494,11 @@ int osc_smartint_detach(ompi_win_t *win, const void *base) noexcept {
     if (!m.window->dynamic) {
         return MPI_ERR_RMA_FLAVOR;
     }
-    return engine::instance().one_sided().detach(m.window, reinterpret_cast<std::uint64_t>(base))
-               ? MPI_SUCCESS
-               : MPI_ERR_RMA_ATTACH;
+    return engine::instance().one_sided().detach(m.window, reinterpret_cast<std::uint64_t>(base)) ? MPI_SUCCESS
+                                                                                                  : MPI_ERR_RMA_ATTACH;
 }
 
-int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit,
-                              void *baseptr) noexcept {
+int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int *disp_unit, void *baseptr) noexcept {
     module &m = of(win);
     const inside here;
     if (!m.shared()) {
@@ -515,8 +506,7 @@ int osc_smartint_shared_query(ompi_win_t *win, int rank, std::size_t *size, int 
     }
     if (MPI_PROC_NULL == rank) { // the lowest that has any
         rank = 0;
-        while (rank + 1 < m.window->size() &&
-               0 == m.window->members[static_cast<std::size_t>(rank)].bytes) {
+        while (rank + 1 < m.window->size() && 0 == m.window->members[static_cast<std::size_t>(rank)].bytes) {
             ++rank;
         }
     }

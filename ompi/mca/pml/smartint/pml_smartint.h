@@ -40,8 +40,8 @@ struct communicator_data {
     // those pages become memory in which somebody was met.
     std::unique_ptr<endpoint *[], release> peers;
 };
-endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank); // nullptr: no way to it
-endpoint *find_endpoint(ompi_communicator_t *comm, int rank);    // says so
+endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank);       // nullptr: no way to it
+endpoint *find_endpoint(ompi_communicator_t *comm, int rank);          // says so
 inline endpoint *known_endpoint(ompi_communicator_t *comm, int rank) { // nullptr: not met yet
     auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
     // Outside the gate: acquire, so that the endpoint is seen as it was made (pairs with look_up_endpoint).
@@ -60,33 +60,30 @@ int pml_smartint_del_comm(ompi_communicator_t *comm) noexcept;
 int pml_smartint_enable(bool enable) noexcept;
 int pml_smartint_progress() noexcept;
 
-int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                            int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                            mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
                             ompi_request_t **request) noexcept;
-int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                       int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                       ompi_request_t **request) noexcept;
-int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                      int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm) noexcept;
-int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src,
-                            int tag, ompi_communicator_t *comm,
-                            ompi_request_t **request) noexcept;
+int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                       mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request) noexcept;
+int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm) noexcept;
+int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                            ompi_communicator_t *comm, ompi_request_t **request) noexcept;
 int pml_smartint_irecv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
                        ompi_communicator_t *comm, ompi_request_t **request) noexcept;
 int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
                       ompi_communicator_t *comm, ompi_status_public_t *status) noexcept;
 int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
                         ompi_status_public_t *status) noexcept;
-int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm,
-                       ompi_status_public_t *status) noexcept;
-int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
-                         ompi_message_t **message, ompi_status_public_t *status) noexcept;
+int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status) noexcept;
+int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched, ompi_message_t **message,
+                         ompi_status_public_t *status) noexcept;
 int pml_smartint_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message,
                         ompi_status_public_t *status) noexcept;
-int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
-                        ompi_message_t **message, ompi_request_t **request) noexcept;
-int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
-                       ompi_message_t **message, ompi_status_public_t *status) noexcept;
+int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                        ompi_request_t **request) noexcept;
+int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                       ompi_status_public_t *status) noexcept;
 int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept;
 int pml_smartint_dump(ompi_communicator_t *comm, int verbose) noexcept;
 }

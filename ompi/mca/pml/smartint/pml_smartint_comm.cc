@@ -37,8 +37,7 @@ endpoint *endpoint_of(ompi_proc_t *proc) {
     for (auto *list : lists) {
         for (std::size_t i = 0; i < mca_bml_base_btl_array_get_size(list); ++i) {
             mca_bml_base_btl_t *b = mca_bml_base_btl_array_get_index(list, i);
-            if (0 == std::strcmp(b->btl->btl_component->btl_version.mca_component_name,
-                                 "smartint")) {
+            if (0 == std::strcmp(b->btl->btl_component->btl_version.mca_component_name, "smartint")) {
                 return reinterpret_cast<endpoint *>(b->btl_endpoint);
             }
         }
@@ -131,12 +130,10 @@ int pml_smartint_del_comm(ompi_communicator_t *comm) noexcept {
 
 int pml_smartint_dump(ompi_communicator_t *comm, int) noexcept {
     const stats &s = engine::instance().counters();
-    std::fprintf(stderr, "smartint: communicator %s, context %u\n", comm->c_name,
-                 comm->c_contextid);
+    std::fprintf(stderr, "smartint: communicator %s, context %u\n", comm->c_name, comm->c_contextid);
     for (unsigned i = 0; i < static_cast<unsigned>(stat::count_); ++i) {
         const auto what = static_cast<stat>(i);
-        std::fprintf(stderr, "  %-20s %llu\n", stat_name(what),
-                     static_cast<unsigned long long>(s.get(what)));
+        std::fprintf(stderr, "  %-20s %llu\n", stat_name(what), static_cast<unsigned long long>(s.get(what)));
     }
     return OMPI_SUCCESS;
 }

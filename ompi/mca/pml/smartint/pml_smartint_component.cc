@@ -29,17 +29,14 @@ int pml_smartint_close() noexcept {
     }
     return OMPI_SUCCESS;
 }
-mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_threads,
-                                         bool mpi_threads) noexcept;
+mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_threads, bool mpi_threads) noexcept;
 int pml_smartint_finalize() noexcept;
 }
 
 void fatal(const char *what) {
     if (0 != *what) { // else it was told
         opal_show_help("help-pml-smartint.txt", "fatal", true,
-                       nullptr == opal_process_info.nodename ? "unknown"
-                                                             : opal_process_info.nodename,
-                       what);
+                       nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename, what);
     }
     ompi_rte_abort(1, nullptr);
 }
@@ -93,22 +90,21 @@ int pml_smartint_progress() noexcept { return engine::instance().progress(); }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" // the rest is reserved, zero
 extern "C" {
-__attribute__((visibility("default"))) mca_pml_base_component_2_0_0_t
-    mca_pml_smartint_component = {
-        .pmlm_version =
-            {
-                MCA_PML_BASE_VERSION_2_0_0,
-                .mca_component_name = "smartint",
-                .mca_component_major_version = 0,
-                .mca_component_minor_version = 1,
-                .mca_component_release_version = 0,
-                .mca_open_component = smartint::pml::pml_smartint_open,
-                .mca_close_component = smartint::pml::pml_smartint_close,
-                .mca_register_component_params = smartint::pml::pml_smartint_register,
-            },
-        .pmlm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
-        .pmlm_init = smartint::pml::pml_smartint_init,
-        .pmlm_finalize = smartint::pml::pml_smartint_finalize,
+__attribute__((visibility("default"))) mca_pml_base_component_2_0_0_t mca_pml_smartint_component = {
+    .pmlm_version =
+        {
+            MCA_PML_BASE_VERSION_2_0_0,
+            .mca_component_name = "smartint",
+            .mca_component_major_version = 0,
+            .mca_component_minor_version = 1,
+            .mca_component_release_version = 0,
+            .mca_open_component = smartint::pml::pml_smartint_open,
+            .mca_close_component = smartint::pml::pml_smartint_close,
+            .mca_register_component_params = smartint::pml::pml_smartint_register,
+        },
+    .pmlm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .pmlm_init = smartint::pml::pml_smartint_init,
+    .pmlm_finalize = smartint::pml::pml_smartint_finalize,
 };
 }
 #pragma GCC diagnostic pop
@@ -123,16 +119,14 @@ int pml_smartint_register() noexcept {
     if (OPAL_SUCCESS != rc) {
         return rc;
     }
-    mca_base_component_var_register(
-        &mca_pml_smartint_component.pmlm_version, "priority",
-        "Priority of the component among those the user named", MCA_BASE_VAR_TYPE_UNSIGNED_INT,
-        nullptr, 0, static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_9,
-        MCA_BASE_VAR_SCOPE_READONLY, &priority);
+    mca_base_component_var_register(&mca_pml_smartint_component.pmlm_version, "priority",
+                                    "Priority of the component among those the user named",
+                                    MCA_BASE_VAR_TYPE_UNSIGNED_INT, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+                                    OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY, &priority);
     return OMPI_SUCCESS;
 }
 
-mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_threads,
-                                         bool mpi_threads) noexcept {
+mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_threads, bool mpi_threads) noexcept {
     if (!glue_named("pml")) {
         return nullptr;
     }

@@ -14,17 +14,16 @@ void layout_convertor::prepare(ompi_datatype_t *datatype) {
     ready_ = true;
 }
 
-void layout_convertor::prepare_send(const void *buf, std::size_t count,
-                                    ompi_datatype_t *datatype) {
+void layout_convertor::prepare_send(const void *buf, std::size_t count, ompi_datatype_t *datatype) {
     prepare(datatype);
-    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor,
-                                             &datatype->super, count, buf, 0, &convertor_);
+    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor, &datatype->super, count, buf, 0,
+                                             &convertor_);
 }
 
 void layout_convertor::prepare_receive(void *buf, std::size_t count, ompi_datatype_t *datatype) {
     prepare(datatype);
-    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local()->super.proc_convertor,
-                                             &datatype->super, count, buf, 0, &convertor_);
+    opal_convertor_copy_and_prepare_for_recv(ompi_proc_local()->super.proc_convertor, &datatype->super, count, buf, 0,
+                                             &convertor_);
 }
 
 void layout_convertor::release() {

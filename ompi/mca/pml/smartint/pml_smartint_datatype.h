@@ -10,8 +10,8 @@
 namespace smartint::pml {
 
 // The contiguous piece of (buf, count, datatype), or false.
-inline bool contiguous_piece(const void *buf, std::size_t count, const ompi_datatype_t *datatype,
-                             std::byte **base, std::uint64_t *bytes) {
+inline bool contiguous_piece(const void *buf, std::size_t count, const ompi_datatype_t *datatype, std::byte **base,
+                             std::uint64_t *bytes) {
     const opal_datatype_t &t = datatype->super;
     *bytes = static_cast<std::uint64_t>(t.size) * count;
     // the count of the test is an int; only 0, 1 and many matter to it
@@ -20,8 +20,7 @@ inline bool contiguous_piece(const void *buf, std::size_t count, const ompi_data
         return false;
     }
     static std::byte empty;
-    *base = 0 == *bytes ? &empty
-                        : static_cast<std::byte *>(const_cast<void *>(buf)) + t.true_lb;
+    *base = 0 == *bytes ? &empty : static_cast<std::byte *>(const_cast<void *>(buf)) + t.true_lb;
     return true;
 }
 
@@ -39,7 +38,7 @@ public:
 private:
     void prepare(ompi_datatype_t *datatype);
 
-    bool ready_ = false; // beside the request's own fields: all that most messages look at
+    bool ready_ = false;                  // beside the request's own fields: all that most messages look at
     ompi_datatype_t *datatype_ = nullptr; // held: another thread may free its handle during a blocking call
     opal_convertor_t convertor_;
 };

@@ -41,12 +41,13 @@ finding look(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status
 finding await(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status_public_t *status) {
     finding f;
     const auto over = [&] { return nullptr != f.message || f.gone; };
-    block([](engine &) {}, [&] {
-        if (!over()) {
-            f = look(src, tag, comm, take, status);
-        }
-        return over();
-    });
+    block([](engine &) {},
+          [&] {
+              if (!over()) {
+                  f = look(src, tag, comm, take, status);
+              }
+              return over();
+          });
     return f;
 }
 
@@ -74,13 +75,12 @@ int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matche
     return f.gone ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm,
-                       ompi_status_public_t *status) noexcept {
+int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status) noexcept {
     return await(src, tag, comm, false, status).gone ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched,
-                         ompi_message_t **message, ompi_status_public_t *status) noexcept {
+int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched, ompi_message_t **message,
+                         ompi_status_public_t *status) noexcept {
     ompi_message_t *m = ompi_message_alloc(); // first: a message taken must not be lost
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;

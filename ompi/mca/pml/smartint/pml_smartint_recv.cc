@@ -29,8 +29,8 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
-// MPI_Mrecv hands an error on to the communicator's handler, and has no reference to it; the program may have freed its own.
-// So it stays until this thread's next error.
+// MPI_Mrecv hands an error on to the communicator's handler, and has no reference to it; the program may have freed its
+// own. So it stays until this thread's next error.
 void release_later(ompi_communicator_t *comm) {
     static thread_local ompi_communicator_t *kept = nullptr;
     if (nullptr != kept) {
@@ -61,9 +61,8 @@ int begin_receive(receive_request *r) {
 
 extern "C" {
 
-int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src,
-                            int tag, ompi_communicator_t *comm,
-                            ompi_request_t **request) noexcept {
+int pml_smartint_irecv_init(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
+                            ompi_communicator_t *comm, ompi_request_t **request) noexcept {
     receive_request *r = make(buf, count, datatype, src, tag, comm, true);
     if (nullptr == r) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -89,13 +88,12 @@ int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, i
     set_selection(&op, comm, src, tag);
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    block([&](engine &e) { e.receive(&op); },
-          [&] { return op_state::done == op.state.seen(); });
+    block([&](engine &e) { e.receive(&op); }, [&] { return op_state::done == op.state.seen(); });
     return fill_status(op, status);
 }
 
-int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
-                        ompi_message_t **message, ompi_request_t **request) noexcept {
+int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                        ompi_request_t **request) noexcept {
     auto *u = static_cast<unexpected *>((*message)->req_ptr);
     ompi_communicator_t *comm = (*message)->comm;
     receive_request *r = make(buf, count, datatype, u->key.source, u->key.tag, comm, false);
@@ -119,8 +117,8 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     return OMPI_SUCCESS;
 }
 
-int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
-                       ompi_message_t **message, ompi_status_public_t *status) noexcept {
+int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
+                       ompi_status_public_t *status) noexcept {
     auto *u = static_cast<unexpected *>((*message)->req_ptr);
     ompi_communicator_t *comm = (*message)->comm;
     recv_op op;
@@ -130,8 +128,7 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     *message = MPI_MESSAGE_NULL;
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    block([&](engine &e) { e.receive_matched(&op, u); },
-          [&] { return op_state::done == op.state.seen(); });
+    block([&](engine &e) { e.receive_matched(&op, u); }, [&] { return op_state::done == op.state.seen(); });
     const int rc = fill_status(op, status);
     if (MPI_SUCCESS == rc) {
         OBJ_RELEASE(comm);

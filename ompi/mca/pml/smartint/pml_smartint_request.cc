@@ -31,8 +31,8 @@ inline void comes_to_us([[maybe_unused]] void *item) {
 #endif
 }
 
-// How a thread that waits gets to know is between the call's two halves; one of them lies in Open MPI, which the sanitizer
-// did not build.
+// How a thread that waits gets to know is between the call's two halves; one of them lies in Open MPI, which the
+// sanitizer did not build.
 inline void signal_complete(ompi_request_t *r) {
 #ifdef __SANITIZE_THREAD__
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
@@ -45,9 +45,9 @@ inline void signal_complete(ompi_request_t *r) {
 #endif
 }
 
-// Once complete the request is the application's: nothing of it is touched after that. Who is called back may take a lock
-// that another thread holds while it sends, as coll/adapt does. Only the callback frees such a request; free_request() of
-// any other comes under the gate.
+// Once complete the request is the application's: nothing of it is touched after that. Who is called back may take a
+// lock that another thread holds while it sends, as coll/adapt does. Only the callback frees such a request;
+// free_request() of any other comes under the gate.
 inline void complete(ompi_request_t *r) {
     const bool called_back = nullptr != r->req_complete_cb;
     leaves_us(r);
@@ -188,12 +188,10 @@ void make_request_lists() {
     constexpr int step = 64;
     OBJ_CONSTRUCT(&send_list, opal_free_list_t);
     OBJ_CONSTRUCT(&receive_list, opal_free_list_t);
-    opal_free_list_init(&send_list, sizeof(send_request), opal_cache_line_size,
-                        OBJ_CLASS(send_request), 0, opal_cache_line_size, first, -1, step,
-                        nullptr, 0, nullptr, nullptr, nullptr);
-    opal_free_list_init(&receive_list, sizeof(receive_request), opal_cache_line_size,
-                        OBJ_CLASS(receive_request), 0, opal_cache_line_size, first, -1, step,
-                        nullptr, 0, nullptr, nullptr, nullptr);
+    opal_free_list_init(&send_list, sizeof(send_request), opal_cache_line_size, OBJ_CLASS(send_request), 0,
+                        opal_cache_line_size, first, -1, step, nullptr, 0, nullptr, nullptr, nullptr);
+    opal_free_list_init(&receive_list, sizeof(receive_request), opal_cache_line_size, OBJ_CLASS(receive_request), 0,
+                        opal_cache_line_size, first, -1, step, nullptr, 0, nullptr, nullptr, nullptr);
     lists_made = true;
 }
 
@@ -205,19 +203,14 @@ void destroy_request_lists() {
     }
 }
 
-send_request *obtain_send() {
-    return taken_from<send_request>(&send_list);
-}
+send_request *obtain_send() { return taken_from<send_request>(&send_list); }
 
-receive_request *obtain_receive() {
-    return taken_from<receive_request>(&receive_list);
-}
+receive_request *obtain_receive() { return taken_from<receive_request>(&receive_list); }
 
 void give_back(send_request *r) { release(r, &send_list); }
 void give_back(receive_request *r) { release(r, &receive_list); }
 
-void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count,
-         ompi_datatype_t *datatype) {
+void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count, ompi_datatype_t *datatype) {
     std::byte *base = nullptr;
     if (contiguous_piece(buf, count, datatype, &base, &op->length)) {
         op->buffer = base;
@@ -230,8 +223,7 @@ void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t 
     op->gather = gather;
 }
 
-void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
-         ompi_datatype_t *datatype) {
+void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count, ompi_datatype_t *datatype) {
     std::byte *base = nullptr;
     if (contiguous_piece(buf, count, datatype, &base, &op->capacity)) {
         op->buffer = base;

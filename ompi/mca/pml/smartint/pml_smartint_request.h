@@ -49,7 +49,8 @@ void give_back(receive_request *r);
 
 // What both have of the call that makes them; they hold communicator and datatype until they are given back.
 template <class R, class B>
-void set_up(R *r, B *buf, std::size_t count, ompi_datatype_t *datatype, int tag, ompi_communicator_t *comm, bool persistent) {
+void set_up(R *r, B *buf, std::size_t count, ompi_datatype_t *datatype, int tag, ompi_communicator_t *comm,
+            bool persistent) {
     OMPI_REQUEST_INIT(&r->super, persistent);
     r->super.req_mpi_object.comm = comm;
     r->super.req_status._cancelled = 0;
@@ -65,10 +66,8 @@ void set_up(R *r, B *buf, std::size_t count, ompi_datatype_t *datatype, int tag,
 }
 
 // Ready the operation inside: buffer or convertor, length, functions.
-void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count,
-         ompi_datatype_t *datatype);
-void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
-         ompi_datatype_t *datatype);
+void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count, ompi_datatype_t *datatype);
+void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count, ompi_datatype_t *datatype);
 
 // MPI status of a finished receive, but its MPI_ERROR: that is returned, as calls that complete one operation leave the
 // field alone.
@@ -80,9 +79,9 @@ void send_done(send_op *op);
 
 bool is_send(const ompi_request_t *r);
 
-// In a call of the program that begins an operation, inside the gate: a message to this process itself has ended on both
-// sides, and a test that comes next finds it so, as over other pmls. Not for those of collectives, which have tags below
-// 0: what others wait for may call them back.
+// In a call of the program that begins an operation, inside the gate: a message to this process itself has ended on
+// both sides, and a test that comes next finds it so, as over other pmls. Not for those of collectives, which have tags
+// below 0: what others wait for may call them back.
 inline void finish_own(engine &e, const endpoint *peer, int tag) {
     if (nullptr != peer && route::self == peer->way && (tag >= 0 || MPI_ANY_TAG == tag)) {
         e.finish_operations();

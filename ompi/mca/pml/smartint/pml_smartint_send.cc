@@ -12,8 +12,8 @@ bool plain(mca_pml_base_send_mode_t mode) {
     return MCA_PML_BASE_SEND_STANDARD == mode || MCA_PML_BASE_SEND_READY == mode;
 }
 
-bool try_inline(endpoint *ep, const void *buf, std::size_t count, ompi_datatype_t *datatype,
-                int tag, ompi_communicator_t *comm) {
+bool try_inline(endpoint *ep, const void *buf, std::size_t count, ompi_datatype_t *datatype, int tag,
+                ompi_communicator_t *comm) {
     std::byte *base = nullptr;
     std::uint64_t bytes = 0;
     if (!contiguous_piece(buf, count, datatype, &base, &bytes) || bytes > ep->eager_if_room) {
@@ -28,9 +28,8 @@ bool try_inline(endpoint *ep, const void *buf, std::size_t count, ompi_datatype_
     return sent;
 }
 
-send_request *make(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                   int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                   bool persistent) {
+send_request *make(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                   mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, bool persistent) {
     send_request *r = obtain_send();
     if (nullptr != r) {
         set_up(r, buf, count, datatype, tag, comm, persistent);
@@ -136,8 +135,8 @@ int begin_send(send_request *r) {
 
 extern "C" {
 
-int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                            int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                            mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
                             ompi_request_t **request) noexcept {
     send_request *r = make(buf, count, datatype, dst, tag, mode, comm, true);
     if (nullptr == r) {
@@ -147,9 +146,8 @@ int pml_smartint_isend_init(const void *buf, std::size_t count, ompi_datatype_t 
     return OMPI_SUCCESS;
 }
 
-int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                       int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
-                       ompi_request_t **request) noexcept {
+int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                       mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request) noexcept {
     endpoint *ep = peer_endpoint(comm, dst);
     if (nullptr == ep) {
         return OMPI_ERR_UNREACH;
@@ -178,8 +176,8 @@ int pml_smartint_isend(const void *buf, std::size_t count, ompi_datatype_t *data
     return OMPI_SUCCESS;
 }
 
-int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst,
-                      int tag, mca_pml_base_send_mode_t mode, ompi_communicator_t *comm) noexcept {
+int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datatype, int dst, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm) noexcept {
     endpoint *ep = peer_endpoint(comm, dst);
     if (nullptr == ep) {
         return OMPI_ERR_UNREACH;
@@ -195,8 +193,7 @@ int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datat
     set_route(&op, comm, ep, tag, MCA_PML_BASE_SEND_SYNCHRONOUS == mode);
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
-    block([&](engine &e) { e.send(&op); },
-          [&] { return op_state::done == op.state.seen(); });
+    block([&](engine &e) { e.send(&op); }, [&] { return op_state::done == op.state.seen(); });
     return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
 }
 

@@ -52,13 +52,11 @@ int wait_all(std::size_t count, ompi_request_t **requests, ompi_status_public_t 
     const waiting here;
     // What has come already, before opal_progress() asks everybody.
     engine &e = engine::instance();
-    for (int i = 0; i < 256 && 0 != e.progress(); ++i) {
-    }
+    for (int i = 0; i < 256 && 0 != e.progress(); ++i) {}
     return before.req_wait_all(count, requests, statuses);
 }
 
-int wait_any(std::size_t count, ompi_request_t **requests, int *index,
-             ompi_status_public_t *status) noexcept {
+int wait_any(std::size_t count, ompi_request_t **requests, int *index, ompi_status_public_t *status) noexcept {
     const waiting here;
     return before.req_wait_any(count, requests, index, status);
 }

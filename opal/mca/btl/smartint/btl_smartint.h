@@ -25,9 +25,7 @@ namespace smartint::btl {
 
 // An endpoint is the engine's, under the name Open MPI has for it.
 inline endpoint *peer_of(mca_btl_base_endpoint_t *e) { return reinterpret_cast<endpoint *>(e); }
-inline mca_btl_base_endpoint_t *as_btl(endpoint *e) {
-    return reinterpret_cast<mca_btl_base_endpoint_t *>(e);
-}
+inline mca_btl_base_endpoint_t *as_btl(endpoint *e) { return reinterpret_cast<mca_btl_base_endpoint_t *>(e); }
 
 struct module {
     mca_btl_base_module_t super;
@@ -51,56 +49,52 @@ struct fragment {
     std::byte *data() { return reinterpret_cast<std::byte *>(this + 1); }
 };
 
-void fill_modules(); // attributes and function tables, from the engine's limits
+void fill_modules();                                // attributes and function tables, from the engine's limits
 void lower_limits(module &m, const endpoint &peer); // to what a peer takes; under the gate
 extern component the_component_state;
 
 // btl_smartint_procs.cc
-int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs,
-              mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable) noexcept;
+int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs, mca_btl_base_endpoint_t **endpoints,
+              opal_bitmap_t *reachable) noexcept;
 int del_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs,
               mca_btl_base_endpoint_t **endpoints) noexcept;
 
 // btl_smartint_send.cc
-mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-                                 std::uint8_t order, std::size_t size, std::uint32_t flags) noexcept;
+mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint8_t order,
+                                 std::size_t size, std::uint32_t flags) noexcept;
 int free_descriptor(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor) noexcept;
 mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-                                       opal_convertor_t *convertor, std::uint8_t order,
-                                       std::size_t reserve, std::size_t *size,
-                                       std::uint32_t flags) noexcept;
-int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-         mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag) noexcept;
-int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor,
-          void *header, std::size_t header_size, std::size_t payload_size, std::uint8_t order,
-          std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) noexcept;
+                                       opal_convertor_t *convertor, std::uint8_t order, std::size_t reserve,
+                                       std::size_t *size, std::uint32_t flags) noexcept;
+int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, mca_btl_base_descriptor_t *descriptor,
+         mca_btl_base_tag_t tag) noexcept;
+int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor, void *header,
+          std::size_t header_size, std::size_t payload_size, std::uint8_t order, std::uint32_t flags,
+          mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) noexcept;
 void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) noexcept;
 
 // btl_smartint_rdma.cc
-int put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-        std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-        mca_btl_base_registration_handle_t *remote_handle, std::size_t size, int flags, int order,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
-int get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-        std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-        mca_btl_base_registration_handle_t *remote_handle, std::size_t size, int flags, int order,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
+int put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+        mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle,
+        std::size_t size, int flags, int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
+        void *cbdata) noexcept;
+int get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+        mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle,
+        std::size_t size, int flags, int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
+        void *cbdata) noexcept;
 int flush(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer) noexcept;
 
 // btl_smartint_atomic.cc
 int atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint64_t remote,
-              mca_btl_base_registration_handle_t *remote_handle, mca_btl_base_atomic_op_t op,
-              std::uint64_t operand, int flags, int order,
-              mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
-int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-               std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-               mca_btl_base_registration_handle_t *remote_handle, mca_btl_base_atomic_op_t op,
-               std::uint64_t operand, int flags, int order,
+              mca_btl_base_registration_handle_t *remote_handle, mca_btl_base_atomic_op_t op, std::uint64_t operand,
+              int flags, int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
+int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+               mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle,
+               mca_btl_base_atomic_op_t op, std::uint64_t operand, int flags, int order,
                mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
-int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-                 std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-                 mca_btl_base_registration_handle_t *remote_handle, std::uint64_t compare,
-                 std::uint64_t value, int flags, int order,
+int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+                 mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *remote_handle,
+                 std::uint64_t compare, std::uint64_t value, int flags, int order,
                  mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept;
 void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes);
 void finish_atomic(const std::byte *data, std::uint32_t bytes);

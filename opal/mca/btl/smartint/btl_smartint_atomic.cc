@@ -85,8 +85,7 @@ template <class T> std::uint64_t perform(const wire::atomic_request &r) {
         target.compare_exchange_strong(old, static_cast<T>(r.operand));
         return static_cast<std::uint64_t>(old);
     }
-    while (!target.compare_exchange_weak(old, apply<T>(r.op, old, static_cast<T>(r.operand)))) {
-    }
+    while (!target.compare_exchange_weak(old, apply<T>(r.op, old, static_cast<T>(r.operand)))) {}
     return static_cast<std::uint64_t>(old);
 }
 
@@ -115,33 +114,44 @@ std::uint32_t width(int flags) { return 0 != (flags & MCA_BTL_ATOMIC_FLAG_32BIT)
 } // namespace
 
 int atomic_op(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint64_t remote,
-              mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
-              std::uint64_t operand, int flags, int order,
-              mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
-    return atomic_fop(btl, peer, nullptr, remote, nullptr, nullptr, op, operand, flags, order,
-                      cbfunc, cbcontext, cbdata);
+              mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op, std::uint64_t operand, int flags,
+              int order, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
+    return atomic_fop(btl, peer, nullptr, remote, nullptr, nullptr, op, operand, flags, order, cbfunc, cbcontext,
+                      cbdata);
 }
 
-int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-               std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-               mca_btl_base_registration_handle_t *, mca_btl_base_atomic_op_t op,
-               std::uint64_t operand, int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc,
-               void *cbcontext, void *cbdata) noexcept {
+int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+               mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *,
+               mca_btl_base_atomic_op_t op, std::uint64_t operand, int flags, int,
+               mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     wire::atomic_op what{};
     if (!translate(op, &what)) {
         return OPAL_ERR_NOT_SUPPORTED;
     }
-    return start(new pending{btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, 0,
+    return start(new pending{btl,
+                             peer,
+                             local,
+                             local_handle,
+                             cbfunc,
+                             cbcontext,
+                             cbdata,
+                             0,
                              width(flags),
                              {0, 0, remote, operand, 0, what, width(flags)}});
 }
 
-int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-                 std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-                 mca_btl_base_registration_handle_t *, std::uint64_t compare, std::uint64_t value,
-                 int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext,
-                 void *cbdata) noexcept {
-    return start(new pending{btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, 0,
+int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+                 mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *,
+                 std::uint64_t compare, std::uint64_t value, int flags, int, mca_btl_base_rdma_completion_fn_t cbfunc,
+                 void *cbcontext, void *cbdata) noexcept {
+    return start(new pending{btl,
+                             peer,
+                             local,
+                             local_handle,
+                             cbfunc,
+                             cbcontext,
+                             cbdata,
+                             0,
                              width(flags),
                              {0, 0, remote, value, compare, wire::atomic_op::cas, width(flags)}});
 }
@@ -159,15 +169,14 @@ void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     if (nullptr == from) {
         from = e.find_peer(r.name);
     }
-    if (nullptr == from || 0 == r.address || (4 != r.bytes && 8 != r.bytes) ||
-        0 != r.address % r.bytes || r.op > wire::atomic_op::cas) {
+    if (nullptr == from || 0 == r.address || (4 != r.bytes && 8 != r.bytes) || 0 != r.address % r.bytes ||
+        r.op > wire::atomic_op::cas) {
         e.refuse();
         return;
     }
     const std::uint64_t old = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
     const wire::atomic_result a{r.id, old};
-    if (engine::am_result::full ==
-        e.active_message(from, {wire::atomic_answer, a})) {
+    if (engine::am_result::full == e.active_message(from, {wire::atomic_answer, a})) {
         e.queue_message(from, {wire::atomic_answer, a}, nullptr, nullptr);
     }
 }

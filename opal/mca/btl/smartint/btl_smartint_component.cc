@@ -21,9 +21,7 @@ extern "C" int btl_smartint_close() noexcept {
     return OPAL_SUCCESS;
 }
 
-bool chosen() {
-    return glue_named("pml") || glue_named("btl");
-}
+bool chosen() { return glue_named("pml") || glue_named("btl"); }
 
 extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept;
 // pml/smartint registers the engine's progress itself; for other pmls it is ours.
@@ -41,22 +39,21 @@ component the_component_state{};
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" // the rest is reserved, zero
 extern "C" {
-__attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t
-    mca_btl_smartint_component = {
-        .btl_version =
-            {
-                MCA_BTL_BASE_VERSION_3_1_0,
-                .mca_component_name = "smartint",
-                .mca_component_major_version = 0,
-                .mca_component_minor_version = 1,
-                .mca_component_release_version = 0,
-                .mca_open_component = smartint::btl::btl_smartint_open,
-                .mca_close_component = smartint::btl::btl_smartint_close,
-                .mca_register_component_params = smartint::btl::btl_smartint_register,
-            },
-        .btl_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
-        .btl_init = smartint::btl::btl_smartint_init,
-        .btl_progress = nullptr,
+__attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t mca_btl_smartint_component = {
+    .btl_version =
+        {
+            MCA_BTL_BASE_VERSION_3_1_0,
+            .mca_component_name = "smartint",
+            .mca_component_major_version = 0,
+            .mca_component_minor_version = 1,
+            .mca_component_release_version = 0,
+            .mca_open_component = smartint::btl::btl_smartint_open,
+            .mca_close_component = smartint::btl::btl_smartint_close,
+            .mca_register_component_params = smartint::btl::btl_smartint_register,
+        },
+    .btl_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .btl_init = smartint::btl::btl_smartint_init,
+    .btl_progress = nullptr,
 };
 }
 #pragma GCC diagnostic pop
@@ -64,9 +61,7 @@ __attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t
 namespace smartint::btl {
 namespace {
 
-extern "C" int btl_smartint_register() noexcept {
-    return glue_register(&mca_btl_smartint_component.btl_version);
-}
+extern "C" int btl_smartint_register() noexcept { return glue_register(&mca_btl_smartint_component.btl_version); }
 
 extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept {
     *count = 0;
@@ -81,8 +76,7 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
     hooks.active_message = on_message;
     mca_btl_smartint_component.btl_progress = btl_smartint_progress;
     fill_modules();
-    auto **list =
-        static_cast<mca_btl_base_module_t **>(std::malloc(2 * sizeof(mca_btl_base_module_t *)));
+    auto **list = static_cast<mca_btl_base_module_t **>(std::malloc(2 * sizeof(mca_btl_base_module_t *)));
     if (nullptr == list) {
         return nullptr;
     }

@@ -16,8 +16,7 @@ extern "C" int btl_smartint_finalize(mca_btl_base_module_t *) noexcept {
     return OPAL_SUCCESS;
 }
 
-extern "C" int btl_smartint_register_error(mca_btl_base_module_t *,
-                                           mca_btl_base_module_error_cb_fn_t) noexcept {
+extern "C" int btl_smartint_register_error(mca_btl_base_module_t *, mca_btl_base_module_error_cb_fn_t) noexcept {
     return OPAL_SUCCESS; // lost peers fail their own operations
 }
 
@@ -38,11 +37,10 @@ void common_table(module &m) {
     b.btl_atomic_fop = boundary(atomic_fop);
     b.btl_atomic_cswap = boundary(atomic_cswap);
     b.btl_flush = boundary(flush);
-    b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
-                         MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
-                         MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
-                         MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
-                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+    b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND | MCA_BTL_ATOMIC_SUPPORTS_OR |
+                         MCA_BTL_ATOMIC_SUPPORTS_XOR | MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
+                         MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT | MCA_BTL_ATOMIC_SUPPORTS_CSWAP |
+                         MCA_BTL_ATOMIC_SUPPORTS_GLOB;
     b.btl_get_limit = SIZE_MAX;
     b.btl_put_limit = SIZE_MAX;
     b.btl_get_alignment = 0;
@@ -52,9 +50,7 @@ void common_table(module &m) {
 }
 
 // Largest active message of a ring, with its header in front of the user's bytes.
-std::size_t largest_in(std::size_t ring_bytes) {
-    return (ring_bytes / 4 - layout::line - sizeof(wire::am_header)) / 2;
-}
+std::size_t largest_in(std::size_t ring_bytes) { return (ring_bytes / 4 - layout::line - sizeof(wire::am_header)) / 2; }
 
 void limit(mca_btl_base_module_t &m, std::size_t largest, std::size_t eager) {
     m.btl_max_send_size = largest;
@@ -64,8 +60,8 @@ void limit(mca_btl_base_module_t &m, std::size_t largest, std::size_t eager) {
 
 } // namespace
 
-// The board is another rank's, and a peer's receive buffers are its own: both follow their parameters, not ours. Open MPI
-// looks at the limits behind add_procs.
+// The board is another rank's, and a peer's receive buffers are its own: both follow their parameters, not ours. Open
+// MPI looks at the limits behind add_procs.
 void lower_limits(module &m, const endpoint &peer) {
     engine &e = engine::instance();
     const std::size_t largest = m.shared ? largest_in(e.board_segment().ring_bytes()) : peer.max_payload;
@@ -87,8 +83,8 @@ void fill_modules() {
     s.super.btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + (ours ? 1024 : 0);
     s.super.btl_latency = 1;
     s.super.btl_bandwidth = 10000;
-    s.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
-                        MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+    s.super.btl_flags =
+        MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
     if ("copy" != p.rendezvous) {
         s.super.btl_flags |= MCA_BTL_FLAGS_RDMA;
         s.super.btl_put = boundary(put);
@@ -103,10 +99,9 @@ void fill_modules() {
     n.super.btl_exclusivity = ours ? MCA_BTL_EXCLUSIVITY_HIGH + 512 : MCA_BTL_EXCLUSIVITY_LOW + 512;
     n.super.btl_latency = 100;
     n.super.btl_bandwidth = 100;
-    n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE; // a target may not have met its origin: no atomics
-    const auto message = engine::instance().net().is_open()
-                             ? engine::instance().net().caps().max_message
-                             : 8192U;
+    // a target may not have met its origin: no atomics
+    n.super.btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE;
+    const auto message = engine::instance().net().is_open() ? engine::instance().net().caps().max_message : 8192U;
     limit(n.super, message - head - sizeof(wire::am_header), 65536);
     n.super.btl_rdma_pipeline_send_length = n.super.btl_max_send_size;
 }

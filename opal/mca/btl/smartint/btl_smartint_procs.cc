@@ -6,8 +6,8 @@
 
 namespace smartint::btl {
 
-int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs,
-              mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable) noexcept {
+int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs, mca_btl_base_endpoint_t **endpoints,
+              opal_bitmap_t *reachable) noexcept {
     auto &us = *reinterpret_cast<module *>(btl);
     const bool shared = us.shared;
     engine &e = engine::instance();
@@ -18,10 +18,9 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
         const opal_process_name_t name = procs[i]->proc_name;
         const bool self = 0 == opal_compare_proc(name, OPAL_PROC_MY_NAME);
         modex m;
-        const bool pointless = !shared && name.jobid == OPAL_PROC_MY_NAME.jobid &&
-                               !e.net().is_open(); // nothing to look up
-        if (self || pointless || procs[i]->proc_arch != opal_proc_local_get()->proc_arch ||
-            !glue_read(name, &m)) {
+        const bool pointless =
+            !shared && name.jobid == OPAL_PROC_MY_NAME.jobid && !e.net().is_open(); // nothing to look up
+        if (self || pointless || procs[i]->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
             continue;
         }
         const bool here = 0 != e.settings().shared_memory && nullptr != glue_reach_shared(name, m);

@@ -9,12 +9,10 @@
 namespace smartint::btl {
 namespace {
 
-int move(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-         std::uint64_t remote, std::size_t size, bool write,
-         mca_btl_base_registration_handle_t *handle, mca_btl_base_rdma_completion_fn_t cbfunc,
+int move(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote, std::size_t size,
+         bool write, mca_btl_base_registration_handle_t *handle, mca_btl_base_rdma_completion_fn_t cbfunc,
          void *cbcontext, void *cbdata) {
-    const int error =
-        engine::instance().direct_copy(peer_of(peer), local, remote, size, write);
+    const int error = engine::instance().direct_copy(peer_of(peer), local, remote, size, write);
     if (0 != error) {
         return OPAL_ERR_NOT_AVAILABLE; // the caller takes its copying path
     }
@@ -26,17 +24,15 @@ int move(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
 
 } // namespace
 
-int put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-        std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-        mca_btl_base_registration_handle_t *, std::size_t size, int, int,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
+int put(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+        mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *, std::size_t size, int,
+        int, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     return move(btl, peer, local, remote, size, true, local_handle, cbfunc, cbcontext, cbdata);
 }
 
-int get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local,
-        std::uint64_t remote, mca_btl_base_registration_handle_t *local_handle,
-        mca_btl_base_registration_handle_t *, std::size_t size, int, int,
-        mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
+int get(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
+        mca_btl_base_registration_handle_t *local_handle, mca_btl_base_registration_handle_t *, std::size_t size, int,
+        int, mca_btl_base_rdma_completion_fn_t cbfunc, void *cbcontext, void *cbdata) noexcept {
     return move(btl, peer, local, remote, size, false, local_handle, cbfunc, cbcontext, cbdata);
 }
 

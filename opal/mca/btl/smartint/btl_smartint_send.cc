@@ -17,8 +17,7 @@ namespace {
 constexpr std::size_t small_room = 4096 + 256;
 std::vector<fragment *> spare;
 
-fragment *obtain(module *m, mca_btl_base_endpoint_t *peer, std::size_t room,
-                 std::uint32_t flags) {
+fragment *obtain(module *m, mca_btl_base_endpoint_t *peer, std::size_t room, std::uint32_t flags) {
     fragment *f = nullptr;
     engine &e = engine::instance();
     e.enter();
@@ -64,8 +63,8 @@ void sent_later(void *arg, bool ok) {
 
 } // namespace
 
-mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-                                 std::uint8_t, std::size_t size, std::uint32_t flags) noexcept {
+mca_btl_base_descriptor_t *alloc(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, std::uint8_t,
+                                 std::size_t size, std::uint32_t flags) noexcept {
     if (size > btl->btl_max_send_size) {
         size = btl->btl_max_send_size;
     }
@@ -91,15 +90,13 @@ int free_descriptor(mca_btl_base_module_t *, mca_btl_base_descriptor_t *descript
 }
 
 mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-                                       opal_convertor_t *convertor, std::uint8_t,
-                                       std::size_t reserve, std::size_t *size,
-                                       std::uint32_t flags) noexcept {
+                                       opal_convertor_t *convertor, std::uint8_t, std::size_t reserve,
+                                       std::size_t *size, std::uint32_t flags) noexcept {
     if (*size + reserve > btl->btl_max_send_size) {
         *size = btl->btl_max_send_size - reserve;
     }
     const bool packs = 0 != opal_convertor_need_buffers(convertor);
-    fragment *f =
-        obtain(reinterpret_cast<module *>(btl), peer, packs ? reserve + *size : reserve, flags);
+    fragment *f = obtain(reinterpret_cast<module *>(btl), peer, packs ? reserve + *size : reserve, flags);
     if (nullptr == f) {
         return nullptr;
     }
@@ -122,8 +119,8 @@ mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl, mca_btl_base_
     return &f->super;
 }
 
-int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
-         mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag) noexcept {
+int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, mca_btl_base_descriptor_t *descriptor,
+         mca_btl_base_tag_t tag) noexcept {
     auto *f = reinterpret_cast<fragment *>(descriptor);
     engine &e = engine::instance();
     f->owner = reinterpret_cast<module *>(btl);
@@ -180,8 +177,7 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
     if (engine::am_result::broken == r) {
         return OPAL_ERR_UNREACH;
     }
-    if (0 != (f->super.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) &&
-        nullptr != f->super.des_cbfunc) {
+    if (0 != (f->super.des_flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK) && nullptr != f->super.des_cbfunc) {
         f->super.des_cbfunc(btl, peer, &f->super, OPAL_SUCCESS);
     }
     if (own) {
@@ -190,9 +186,9 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer,
     return 1; // on its way, and no callback unless it was asked for
 }
 
-int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor,
-          void *header, std::size_t header_size, std::size_t payload_size, std::uint8_t order,
-          std::uint32_t flags, mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) noexcept {
+int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_convertor_t *convertor, void *header,
+          std::size_t header_size, std::size_t payload_size, std::uint8_t order, std::uint32_t flags,
+          mca_btl_base_tag_t tag, mca_btl_base_descriptor_t **descriptor) noexcept {
     engine &e = engine::instance();
     const std::size_t size = header_size + payload_size;
     if (size <= btl->btl_eager_limit) {
@@ -213,8 +209,7 @@ int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_conver
             std::size_t length = payload_size;
             iov.iov_base = buffer + header_size;
             iov.iov_len = payload_size;
-            packed = opal_convertor_pack(convertor, &iov, &count, &length) >= 0 &&
-                     length == payload_size;
+            packed = opal_convertor_pack(convertor, &iov, &count, &length) >= 0 && length == payload_size;
         }
         if (packed) {
             const wire::am_header head{e.identity().name, tag, 0};

@@ -40,8 +40,7 @@ void board_slot::note_ring() const {
     slot_->control.wanted.compare_exchange_strong(look, wanted_rung, std::memory_order_relaxed);
 }
 
-board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t source,
-                                               std::uint32_t seq) const {
+board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const {
     outcome o;
     std::uint64_t armed = slot_->control.armed.load(std::memory_order_acquire); // B6
     while (0 != armed) {
@@ -54,10 +53,8 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
         }
         // relaxed: B1 ordered them before the state; a change since then changes the
         // generation and the exchange below fails
-        const key_pattern p{{r.key_hi.load(std::memory_order_relaxed),
-                             r.key_lo.load(std::memory_order_relaxed)},
-                            {r.mask_hi.load(std::memory_order_relaxed),
-                             r.mask_lo.load(std::memory_order_relaxed)}};
+        const key_pattern p{{r.key_hi.load(std::memory_order_relaxed), r.key_lo.load(std::memory_order_relaxed)},
+                            {r.mask_hi.load(std::memory_order_relaxed), r.mask_lo.load(std::memory_order_relaxed)}};
         if (!matches(k, p)) {
             continue;
         }
@@ -82,8 +79,7 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
 }
 
 board_slot::outcome board_slot::post(const key &k, std::uint32_t source, std::uint32_t seq) const {
-    const std::uint64_t ticket =
-        slot_->control.notices_posted.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t ticket = slot_->control.notices_posted.fetch_add(1, std::memory_order_relaxed);
     notice_entry &n = slot_->notices[ticket % notice_entries];
     // A slow poster that is lapped here leaves a torn entry: its stamp then does not fit and
     // the scanner drops it.
@@ -115,14 +111,13 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     ++armed_count_;
     slot_->control.armed.store(used_, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
-    *matched = match_live_notice(r, p, state, 0); // B3
+    *matched = match_live_notice(r, p, state, 0);        // B3
     return i;
 }
 
 // The owner's scan after it armed r. True: matched, by us or by a poster meanwhile. except:
 // the notice that led to nothing before, or 0.
-bool board_owner::match_live_notice(request_entry &r, const key_pattern &p, std::uint64_t state,
-                                    std::uint64_t except) {
+bool board_owner::match_live_notice(request_entry &r, const key_pattern &p, std::uint64_t state, std::uint64_t except) {
     std::uint64_t source_seq = 0;
     if (!live_notice(p, except, &source_seq)) {
         return false;
@@ -135,8 +130,7 @@ bool board_owner::match_live_notice(request_entry &r, const key_pattern &p, std:
     return true;
 }
 
-bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
-                              std::uint64_t *source_seq) {
+bool board_owner::live_notice(const key_pattern &p, std::uint64_t except, std::uint64_t *source_seq) {
     const std::uint64_t end = slot_->control.notices_posted.load(std::memory_order_acquire);
     std::uint64_t from = end > notice_entries ? end - notice_entries : 0;
     if (scan_from_ > from) {
@@ -150,8 +144,7 @@ bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
             all_dead = false;
             continue;
         }
-        const key k{n.key_hi.load(std::memory_order_relaxed),
-                    n.key_lo.load(std::memory_order_relaxed)};
+        const key k{n.key_hi.load(std::memory_order_relaxed), n.key_lo.load(std::memory_order_relaxed)};
         const std::uint64_t ss = n.source_seq.load(std::memory_order_relaxed);
         if (handled(ss)) {
             if (all_dead) {
@@ -172,8 +165,7 @@ bool board_owner::live_notice(const key_pattern &p, std::uint64_t except,
 bool board_owner::taken(std::uint64_t source_seq) const {
     for (std::uint64_t left = used_; 0 != left; left &= left - 1) {
         const int i = __builtin_ctzll(left);
-        if (is_matched(i) &&
-            source_seq == slot_->requests[i].match_seq.load(std::memory_order_relaxed)) {
+        if (is_matched(i) && source_seq == slot_->requests[i].match_seq.load(std::memory_order_relaxed)) {
             return true;
         }
     }
@@ -194,10 +186,8 @@ void board_owner::disarm(int index) {
 bool board_owner::rearm(int index) {
     request_entry &r = slot_->requests[index];
     // relaxed: ours, but for match_seq, which only serves to tell notices apart
-    const key_pattern p{{r.key_hi.load(std::memory_order_relaxed),
-                         r.key_lo.load(std::memory_order_relaxed)},
-                        {r.mask_hi.load(std::memory_order_relaxed),
-                         r.mask_lo.load(std::memory_order_relaxed)}};
+    const key_pattern p{{r.key_hi.load(std::memory_order_relaxed), r.key_lo.load(std::memory_order_relaxed)},
+                        {r.mask_hi.load(std::memory_order_relaxed), r.mask_lo.load(std::memory_order_relaxed)}};
     const std::uint64_t before = r.match_seq.load(std::memory_order_relaxed);
     r.match_seq.store(0, std::memory_order_relaxed); // so that settle() takes no old notice for the next one
     const std::uint64_t state = ++generation_ << 2 | request_armed;
@@ -216,8 +206,7 @@ bool board_owner::rearm_matched() {
 }
 
 bool board_owner::is_matched(int index) const {
-    return request_matched ==
-           (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
+    return request_matched == (slot_->requests[index].state.load(std::memory_order_acquire) & state_mask);
 }
 
 bool board_owner::settle() {
@@ -263,8 +252,8 @@ bool board_owner::handled(std::uint64_t source_seq) const {
     return displaced_.end() != old && not_after(seq, old->second);
 }
 
-bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k,
-                std::uint32_t source, std::uint32_t seq) {
+bool relay_post(relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k, std::uint32_t source,
+                std::uint32_t seq) {
     std::uint64_t ticket = q.posted.load(std::memory_order_relaxed);
     do {
         // signed: a ticket that others have passed meanwhile fails at the exchange, not here

@@ -38,13 +38,9 @@ public:
     outcome post(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
     // Somebody makes this rank's progress: it can be left alone.
-    bool active() const {
-        return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire);
-    }
+    bool active() const { return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire); }
     // The application waits in MPI: it has time, and stays until something comes.
-    bool waiting() const {
-        return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire);
-    }
+    bool waiting() const { return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire); }
     // As far as strangers can tell: of two sources that share an entry one is forgotten, which costs a wake.
     bool handled(std::uint32_t source, std::uint32_t seq) const;
     // Whoever wakes the rank for a match says so first: a rank that comes by itself meanwhile
@@ -79,12 +75,10 @@ public:
     unsigned armed_count() const { return armed_count_; }
 
     void publish_seen(std::uint32_t source, std::uint32_t seq);
-    void set_progress(layout::rank_state s) {
-        slot_->control.progress.store(s, std::memory_order_release);
-    }
+    void set_progress(layout::rank_state s) { slot_->control.progress.store(s, std::memory_order_release); }
     // After set_progress(outside): true if somebody matched meanwhile (B10, B11).
     bool wanted_after_leave() {
-        std::atomic_thread_fence(std::memory_order_seq_cst); // B10, pairs with B8
+        std::atomic_thread_fence(std::memory_order_seq_cst);               // B10, pairs with B8
         return 0 != slot_->control.wanted.load(std::memory_order_acquire); // B11
     }
     // A read-modify-write: a match between a look and a plain store would be lost.
@@ -92,15 +86,12 @@ public:
         return static_cast<layout::wanted_state>(
             slot_->control.wanted.exchange(layout::wanted_nothing, std::memory_order_acq_rel));
     }
-    bool wanted() const {
-        return layout::wanted_nothing != slot_->control.wanted.load(std::memory_order_acquire);
-    }
+    bool wanted() const { return layout::wanted_nothing != slot_->control.wanted.load(std::memory_order_acquire); }
 
 private:
     bool handled(std::uint64_t source_seq) const;
     bool rearm(int index);
-    bool match_live_notice(layout::request_entry &r, const key_pattern &p, std::uint64_t state,
-                           std::uint64_t except);
+    bool match_live_notice(layout::request_entry &r, const key_pattern &p, std::uint64_t state, std::uint64_t except);
     bool taken(std::uint64_t source_seq) const;
     bool live_notice(const key_pattern &p, std::uint64_t except, std::uint64_t *source_seq);
 
@@ -116,8 +107,8 @@ private:
 };
 
 // The outbound queue to the helper. Any local rank posts; full means dropped (false).
-bool relay_post(layout::relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k,
-                std::uint32_t source, std::uint32_t seq);
+bool relay_post(layout::relay_queue &q, std::uint32_t node, std::uint32_t slot, const key &k, std::uint32_t source,
+                std::uint32_t seq);
 struct relay_item {
     std::uint32_t node, slot;
     key k;

@@ -14,8 +14,9 @@
 
 namespace smartint {
 
-// Receives are timed from the first that both sides wait for until none is left, or until they are many: they all go the way of
-// the first, and their time decides for those after them. One by itself and several at a time are different things.
+// Receives are timed from the first that both sides wait for until none is left, or until they are many: they all go
+// the way of the first, and their time decides for those after them. One by itself and several at a time are different
+// things.
 class bursts {
 public:
     bursts(const params &p, stats &counters) : params_(p), stats_(counters) {} // both outlive it
@@ -34,17 +35,15 @@ private:
     static constexpr quicker::way through_ring = quicker::way::second;
     struct burst {
         std::uint32_t number = 1;
-        unsigned open = 0;       // not complete yet
+        unsigned open = 0; // not complete yet
         unsigned receives = 0;
-        bool spoiled = false;    // one was met without a wait, sizes differ much, or one failed
+        bool spoiled = false; // one was met without a wait, sizes differ much, or one failed
         quicker::way way = in_pieces;
         std::uint64_t size = 0;  // of the first
         std::uint64_t bytes = 0; // of those that are complete
         std::uint64_t since = 0; // ns
     };
-    bool timed(std::uint64_t bytes) const {
-        return bytes >= quicker::smallest_bytes && bytes <= params_.timed_bytes;
-    }
+    bool timed(std::uint64_t bytes) const { return bytes >= quicker::smallest_bytes && bytes <= params_.timed_bytes; }
     quicker::way usual_way(std::uint64_t bytes) const { // of those that are not timed
         return bytes <= params_.stream_bytes ? through_ring : in_pieces;
     }

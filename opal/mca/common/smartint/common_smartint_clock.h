@@ -10,7 +10,8 @@
 namespace smartint {
 
 inline std::uint64_t now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
 }
 
 inline std::uint64_t now_us() { return now_ns() / 1000; }

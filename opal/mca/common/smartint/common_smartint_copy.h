@@ -36,8 +36,8 @@ struct copy_job {
     // Not for the interrupt thread: the other side idles and moves it, or the operation is a
     // blocking one, whose memory ends with the call. The application moves it when it waits.
     bool waiter_only = false;
-    bool postponed = false;    // until either application comes, or for a time
-    int entry = -1;            // of the receiver's shared copies, -1: the words below
+    bool postponed = false; // until either application comes, or for a time
+    int entry = -1;         // of the receiver's shared copies, -1: the words below
     std::atomic<std::uint64_t> own_next{0};
     std::atomic<std::uint64_t> own_done{0};
     std::atomic<std::uint64_t> *next = &own_next;

@@ -66,7 +66,7 @@ struct pending_message {
     std::byte header[wire::max_header];
     const std::byte *payload = nullptr; // must live until sent, or `owned` holds it
     std::unique_ptr<std::byte[]> owned;
-    send_op *op = nullptr; // told when the message is out
+    send_op *op = nullptr;                      // told when the message is out
     void (*sent)(void *arg, bool ok) = nullptr; // application thread only; not ok: lost with its peer
     void *arg = nullptr;
 };
@@ -86,21 +86,21 @@ struct endpoint {
     void *control = nullptr;        // connections, made at first use
     void *bulk = nullptr;
     bool lost = false;
-    bool told = false; // that it is lost
-    bool direct = true; // direct copies work (found out at the first)
+    bool told = false;      // that it is lost
+    bool direct = true;     // direct copies work (found out at the first)
     bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;
     std::uint32_t eager_if_room = 0; // the same, where there is much room; see goes_whole
-    std::uint32_t max_payload = 0; // of one message, beside its header
-    std::uint32_t rts_out = 0;     // sequence of the last RTS sent to it
+    std::uint32_t max_payload = 0;   // of one message, beside its header
+    std::uint32_t rts_out = 0;       // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;
-    std::uint32_t rma_out = 0; // of the last one-sided message
-    std::int32_t node = -1;     // index in the node table, -1: no relay to it
-    bool here = false; // by network, but on this node's board: notices go to its slot
+    std::uint32_t rma_out = 0;    // of the last one-sided message
+    std::int32_t node = -1;       // index in the node table, -1: no relay to it
+    bool here = false;            // by network, but on this node's board: notices go to its slot
     std::uint32_t relay_slot = 0; // its slot on its own node
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
-    bool listed = false; // in the engine's list of endpoints with pending messages
+    bool listed = false;  // in the engine's list of endpoints with pending messages
     unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_way
 };
 

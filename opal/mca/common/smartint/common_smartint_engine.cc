@@ -45,9 +45,9 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
     parse_rendezvous(p.rendezvous, &rendezvous_);
     strategy_ = make_strategy(kind);
     always_listens_ = strategy_->listens();
-    gate_.set_mode(me.threads                   ? gate::mode::locked
+    gate_.set_mode(me.threads                  ? gate::mode::locked
                    : strategy_->claims_often() ? gate::mode::fenced
-                                                : gate::mode::asymmetric);
+                                               : gate::mode::asymmetric);
     if (with_network) {
         if (int error = open_network(); 0 != error) {
             flush_reports();
@@ -65,10 +65,8 @@ int engine::open_network() {
     network_config cfg;
     cfg.transport = params_.transport;
     cfg.device = params_.device;
-    cfg.allow_write =
-        rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
-    cfg.allow_read =
-        rendezvous_kind::copy != rendezvous_ && rendezvous_kind::write != rendezvous_;
+    cfg.allow_write = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
+    cfg.allow_read = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::write != rendezvous_;
     const std::uint32_t wanted = params_.network_eager_limit + wire::max_header + 64;
     cfg.message_bytes = std::max(wanted, smallest_network_message);
     const int error = network_.open(cfg, network_message, this);
@@ -81,8 +79,8 @@ int engine::open_network() {
 
 int engine::create_board(std::uint32_t slots, const char *second_directory, void (*named)(const char *path),
                          std::uint32_t nodes) {
-    const segment_shape shape{static_cast<std::uint32_t>(me_.name >> 32), slots, params_.ring_bytes, params_.helpers,
-                              me_.node, nodes};
+    const segment_shape shape{
+        static_cast<std::uint32_t>(me_.name >> 32), slots, params_.ring_bytes, params_.helpers, me_.node, nodes};
     int error = segment_.create(params_.directory.c_str(), shape, named);
     if (0 != error) {
         tell(topic::no_segment, params_.directory.c_str(), segment_.why().c_str());
@@ -144,7 +142,7 @@ void engine::attach_slot() {
     by_slot_.assign(segment_.slots(), nullptr);
     waker_.resize(segment_.slots());
     waker_.use_module(how, who, &stats_);
-    c.attached.store(1, std::memory_order_release); // A1, pairs with A1 of the readers
+    c.attached.store(1, std::memory_order_release);      // A1, pairs with A1 of the readers
     std::atomic_thread_fence(std::memory_order_seq_cst); // A3, pairs with A3 of the other ranks
     unlink_when_complete();
 }
@@ -160,8 +158,7 @@ void engine::unlink_when_complete() {
 }
 
 void engine::start_thread() {
-    if (thread_ || !strategy_ || !strategy_->needs_thread() ||
-        (!board_.attached() && !network_.is_open())) {
+    if (thread_ || !strategy_ || !strategy_->needs_thread() || (!board_.attached() && !network_.is_open())) {
         return;
     }
     if (wake_fd_ < 0) {

@@ -47,17 +47,17 @@ namespace smartint {
 class interrupt_thread;
 
 // Calls out of the engine, made by the application thread only. active_message is called in the
-// middle of a pass: what it calls may come back into progress(), which then does nothing. Where a hook calls code that may
-// wait for a lock, it opens the gate meanwhile (gate::opened); the engine is as whole there as for one that comes back.
+// middle of a pass: what it calls may come back into progress(), which then does nothing. Where a hook calls code that
+// may wait for a lock, it opens the gate meanwhile (gate::opened); the engine is as whole there as for one that comes
+// back.
 struct engine_hooks {
     void (*receive_done)(recv_op *) = nullptr;
     void (*send_done)(send_op *) = nullptr;
     void (*rma_done)(void *user, rma_error error) = nullptr;
-    void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data,
-                           std::uint32_t bytes) = nullptr;
+    void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) = nullptr;
     void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
-    void (*chores)() = nullptr; // now and then, outside any pass
-    bool pml_progresses = false; // the pml is chosen and calls progress() itself
+    void (*chores)() = nullptr;                // now and then, outside any pass
+    bool pml_progresses = false;               // the pml is chosen and calls progress() itself
 };
 
 struct engine_identity {
@@ -109,8 +109,8 @@ public:
     endpoint *add_self();
     endpoint *add_shared(std::uint64_t name, std::uint32_t slot);
     // node: where the peer's helper is, or nullptr
-    endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
-                          const remote_node *node, std::uint32_t relay_slot);
+    endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes, const remote_node *node,
+                          std::uint32_t relay_slot);
     endpoint *find_peer(std::uint64_t name);
     // Under the gate. True: nothing comes from it any more nor reaches it; reported, once.
     bool is_lost(endpoint *ep);
@@ -156,18 +156,17 @@ public:
 
     enum class am_result { sent, full, broken };
     am_result active_message(endpoint *ep, const message &m);
-    // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. The payload must live
-    // until then.
+    // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. The payload must
+    // live until then.
     void queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg);
     // Direct copy between this process and a local peer's memory, all of it, now; not under the gate, which it
     // takes for a moment. 0 or an errno.
-    int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
-                    bool write);
+    int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write);
 
     rma &one_sided(); // made at the first call
 
     // ---- progress (engine_progress.cc)
-    int progress();                 // application thread; number of events
+    int progress(); // application thread; number of events
     // Under the gate. copies: move direct copies too, to their end (the application only, of one thread; of several
     // progress() moves them).
     unsigned pass(bool by_thread, bool copies = true);
@@ -177,9 +176,9 @@ public:
         }
     }
 
-    // In a call that begins an operation: that one, if it is over already and no other's turn is before it. What others wait
-    // for may run a callback, of a collective for one, and the caller may hold a lock that this takes, or be in a callback
-    // itself, which coll/adapt does not bear in all of them: it is for progress().
+    // In a call that begins an operation: that one, if it is over already and no other's turn is before it. What others
+    // wait for may run a callback, of a collective for one, and the caller may hold a lock that this takes, or be in a
+    // callback itself, which coll/adapt does not bear in all of them: it is for progress().
     void finish_operation(recv_op *op) {
         if (done_receives_.is_all(op)) {
             done_receives_.take();
@@ -195,14 +194,14 @@ public:
 
     // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)
     struct thread_view {
-        bool network = false; // transfers that need the network drained
-        bool awaited = false; // a short exchange is under way
-        bool matched = false; // a request is matched and its message is not here yet
-        bool copies = false;  // direct copies are open
-        bool expects = false; // many whole messages are to come from the network
-        bool listens = false; // something is under way, and the strategy sleeps on the transport
-        int transport = -1;   // its descriptor; -1: none to sleep on
-        bool more = false;    // pass once more, when the gate has been open
+        bool network = false;    // transfers that need the network drained
+        bool awaited = false;    // a short exchange is under way
+        bool matched = false;    // a request is matched and its message is not here yet
+        bool copies = false;     // direct copies are open
+        bool expects = false;    // many whole messages are to come from the network
+        bool listens = false;    // something is under way, and the strategy sleeps on the transport
+        int transport = -1;      // its descriptor; -1: none to sleep on
+        bool more = false;       // pass once more, when the gate has been open
         std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
         std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
     };
@@ -239,8 +238,7 @@ private:
     friend class rma;           // the rest of the engine, for windows
 
     std::uint32_t depth() const {
-        return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1)
-                                                          : gate_.depth();
+        return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1) : gate_.depth();
     }
 
     void deliver_completions();
@@ -248,9 +246,7 @@ private:
     // board and leaving
     // Somebody has matched a request of this rank, and nobody has looked since.
     bool called_for() const { return board_.attached() && board_.wanted(); }
-    bool application_waits() const {
-        return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed);
-    }
+    bool application_waits() const { return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed); }
     void publish_inside();
     void leave_slow();
     static void give_way();
@@ -260,14 +256,14 @@ private:
     // the thread at the transport's descriptor (engine_listen.cc); under the gate
     void listen_on(); // by the thread: it has answered somebody, and may be asked again
     bool may_listen() const { return 0 != listen_until_ || always_listens_; }
-    bool listens();   // as may_listen(), and the time is not over
+    bool listens(); // as may_listen(), and the time is not over
     bool listens_for_long() const;
-    void hush();         // the application waits
-    // When the thread must be rung, with the gate open: not for this; if it has parked and does not hear; if it does not
-    // hear; in any case.
+    void hush(); // the application waits
+    // When the thread must be rung, with the gate open: not for this; if it has parked and does not hear; if it does
+    // not hear; in any case.
     enum class ring_it { never, if_parked, if_deaf, always };
     ring_it listen_again(); // the application leaves
-    bool hears() const;  // the descriptor wakes the thread; any time
+    bool hears() const;     // the descriptor wakes the thread; any time
     // One more or one less rendezvous under way. O: recv_op or send_op.
     void hold() {
         if (1 == ++outstanding_) {
@@ -355,15 +351,13 @@ private:
     void on_credit(const std::byte *data, std::uint32_t bytes);
     void on_helper_at(const std::byte *data, std::uint32_t bytes);
     void on_finish(const std::byte *data, std::uint32_t bytes);
-    void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
-                           std::uint32_t bytes);
+    void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
 
     // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
     static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
     // key: r.key_bytes of it
-    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
-                          const std::byte *key);
+    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key);
     void meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const;
     // The way of a message inside the node, as its RTS meets its receive:
     enum class near_way {
@@ -383,8 +377,8 @@ private:
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);
     void no_copy_to(endpoint *ep, const char *call, int error);
-    void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
-                    std::uint64_t length, bool write);
+    void begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote, std::uint64_t length,
+                    bool write);
     // Take an entry of our slot for both sides to work on, from offset `from`.
     bool share_copy(copy_job &job, std::uint64_t from);
     bool sender_waits(const copy_job &job) const;
@@ -396,7 +390,7 @@ private:
     copy_view large_view_of(copy_job *job) const;
     static copy_piece take_piece(const copy_view &v);
     void move_piece(const copy_view &v, const copy_piece &p); // the last one to do so lists the job as finished
-    bool copy_step(const copy_view &v, bool by_thread);  // both; false: none left
+    bool copy_step(const copy_view &v, bool by_thread);       // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
     void list(copy_job *job);
     void unlist(copy_job *job);
@@ -412,8 +406,7 @@ private:
     bool pump_fragments(send_op *op);
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
     network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
-    std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
-                       std::uint64_t wanted);
+    std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
 
     // a node without an idle core (engine_crowded.cc)
     bool crowded();
@@ -448,9 +441,8 @@ private:
     void send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result);
     void complete(recv_op *op);
     void complete(send_op *op);
-    void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k,
-                         std::uint64_t length, std::uint64_t sender, const std::byte *data,
-                         std::uint32_t bytes);
+    void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k, std::uint64_t length,
+                         std::uint64_t sender, const std::byte *data, std::uint32_t bytes);
 
     // left to the application thread
     struct deferred {
@@ -480,9 +472,9 @@ private:
     gate gate_;
     // Rendezvous under way and counted messages in queues; > 0: leave looks at the board.
     std::uint32_t outstanding_ = 0;
-    std::thread::id delivers_; // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
-    bool ring_goes_on_ = false; // the last pass was the thread's, and did not come to the ring's end
-    std::uint32_t waits_ = 0; // depth of begin_wait, except in locked mode
+    std::thread::id delivers_;              // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
+    bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end
+    std::uint32_t waits_ = 0;               // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
 
     segment segment_;
@@ -505,21 +497,23 @@ private:
     bool late_ = false;                    // the thread will come
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
-    std::uint64_t left_at_ = 0; // ns: when the application left, while the thread listens
-    bool always_listens_ = false; // the strategy's
-    bool hushed_ = false; // it would, and the application waits instead; or has left, and the transport refused to be armed
+    std::uint64_t left_at_ = 0;      // ns: when the application left, while the thread listens
+    bool always_listens_ = false;    // the strategy's
+    // it would, and the application waits instead; or has left, and the transport refused to be armed
+    bool hushed_ = false;
     bool refused_ = false; // the transport has something that nobody has looked at since it said so
-    // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous those
-    // numbered up to asked_until_.
+    // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous
+    // those numbered up to asked_until_.
     std::uint64_t sends_begun_ = 0;
     std::uint64_t asked_until_ = 0;
     std::uint32_t open_sends_ = 0;
     std::uint32_t asked_sends_ = 0;
-    int catch_all_ = -1;        // stands in for requests beyond the table
-    key_pattern caught_{};      // what it matches, if it is armed: all there were since, and as little else as a mask can say
+    int catch_all_ = -1; // stands in for requests beyond the table
+    // what it matches, if it is armed: all there were since, and as little else as a mask can say
+    key_pattern caught_{};
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
-    std::atomic<std::uint64_t> self_rings_{0}; // given and not taken, for the counters
+    std::atomic<std::uint64_t> self_rings_{0};       // given and not taken, for the counters
     // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
     // helper lives, whose address all know from the beginning.
     std::unordered_map<std::int32_t, std::uint32_t> told_;
@@ -527,15 +521,15 @@ private:
     network network_;
     unsigned network_tick_ = 0;
     std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
-    std::size_t early_bytes_ = 0; // of messages whose senders went on before they were out
-    unsigned queued_ = 0;    // counted messages that wait for room in a transport, and one for tail_
-    bool tail_ = false;      // the network has something of what it took, see holds_tail
-    unsigned in_flight_ = 0; // rendezvous whose data moves in messages or network writes
-    std::uint64_t expected_ = 0; // bytes of whole messages that posted receives may get by the network
-    bool expects_ = false;       // they are more than the sockets hold: the thread is at the transport
-    unsigned awaited_ = 0;   // one-sided exchanges of little data: their next message is wanted at once
-    std::uint64_t due_ = 0;  // bytes of theirs that are known to come
-    unsigned near_ = 0;      // of in_flight_ and awaited_: inside the node, so the network has nothing of it
+    std::size_t early_bytes_ = 0;   // of messages whose senders went on before they were out
+    unsigned queued_ = 0;           // counted messages that wait for room in a transport, and one for tail_
+    bool tail_ = false;             // the network has something of what it took, see holds_tail
+    unsigned in_flight_ = 0;        // rendezvous whose data moves in messages or network writes
+    std::uint64_t expected_ = 0;    // bytes of whole messages that posted receives may get by the network
+    bool expects_ = false;          // they are more than the sockets hold: the thread is at the transport
+    unsigned awaited_ = 0;          // one-sided exchanges of little data: their next message is wanted at once
+    std::uint64_t due_ = 0;         // bytes of theirs that are known to come
+    unsigned near_ = 0;             // of in_flight_ and awaited_: inside the node, so the network has nothing of it
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;
@@ -552,7 +546,7 @@ private:
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     bursts bursts_{params_, stats_};
     std::uint32_t copy_generation_ = 0;
-    unsigned own_copies_ = 0;        // of them, those the interrupt thread may move
+    unsigned own_copies_ = 0; // of them, those the interrupt thread may move
     // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins
     // reads it outside. relaxed: it makes a hint for others.
     std::atomic<unsigned> reads_{0};

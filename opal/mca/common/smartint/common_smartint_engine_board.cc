@@ -18,8 +18,7 @@ constexpr unsigned looks_of_a_turn = 8; // of a few ten ns each, as a call of th
 } // namespace
 
 bool engine::can_arm() const {
-    return static_cast<bool>(thread_) && strategy_->arm() &&
-           (board_.attached() || strategy_->listens());
+    return static_cast<bool>(thread_) && strategy_->arm() && (board_.attached() || strategy_->listens());
 }
 
 void engine::arm_request(const key_pattern &p, int *index) {
@@ -93,7 +92,8 @@ void engine::check_matched() {
     }
 }
 
-// Its notice, if there was one, is of no use any more. Processes of other jobs have numbers of their own, and post none.
+// Its notice, if there was one, is of no use any more. Processes of other jobs have numbers of their own, and post
+// none.
 void engine::note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t sequence) {
     if (board_.attached() && name >> 32 == me_.name >> 32) {
         const std::uint32_t source = static_cast<std::uint32_t>(name) | kind;
@@ -116,8 +116,7 @@ bool engine::chance(std::uint32_t percent) {
     return random_ % 100 < percent;
 }
 
-void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
-                         std::uint32_t sequence) {
+void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence) {
     key what = k;
     int times = 1;
     if (0 != params_.fault_drop_notices && chance(params_.fault_drop_notices)) {
@@ -135,8 +134,8 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source,
                 stats_.add(stat::wakes_sent);
             }
         } else if (route::network == ep->way && ep->node >= 0) {
-            if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot,
-                           what, source, sequence)) {
+            if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what, source,
+                           sequence)) {
                 stats_.add(stat::notices_relayed);
                 bells_.ring(0);
             } else {
@@ -157,7 +156,8 @@ void engine::tell_of_other_helper(endpoint *ep) {
     }
     std::uint32_t &told = told_[ep->node];
     helper_address here;
-    if (generation == told || !is_published(segment_, static_cast<std::uint32_t>(ep->node)) || !read_address(cell, &here)) {
+    if (generation == told || !is_published(segment_, static_cast<std::uint32_t>(ep->node)) ||
+        !read_address(cell, &here)) {
         return; // with the next notice, where it is not there yet
     }
     const layout::relay_message_moved m = compose_moved(segment_, static_cast<std::uint32_t>(ep->node), here);
@@ -187,9 +187,7 @@ void engine::ring_self() {
 // relaxed: only for the counters
 std::uint64_t engine::take_self_rings(std::uint64_t rings) {
     std::uint64_t mine = self_rings_.load(std::memory_order_relaxed);
-    while (!self_rings_.compare_exchange_weak(mine, mine - std::min(mine, rings),
-                                              std::memory_order_relaxed)) {
-    }
+    while (!self_rings_.compare_exchange_weak(mine, mine - std::min(mine, rings), std::memory_order_relaxed)) {}
     return std::min(mine, rings);
 }
 
@@ -210,9 +208,8 @@ void engine::thread_begins() {
 void engine::thread_ends() {
     if (board_.attached()) {
         // other application threads may sit in waits (MPI_THREAD_MULTIPLE)
-        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed)
-                                ? layout::rank_waiting
-                                : layout::rank_outside);
+        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed) ? layout::rank_waiting
+                                                                          : layout::rank_outside);
     }
 }
 
@@ -230,7 +227,8 @@ __attribute__((noinline)) void engine::leave_slow() {
     bool fresh = false;   // and the thread may not know
     // What a thread that sleeps on the transport's descriptor does not hear of, and all that it may see to.
     const bool unheard = 0 != in_flight_ || 0 != own_copies_ || 0 != queued_;
-    const bool more = ring_goes_on_ || (rma_ && rma_->more()); // the thread had not done, and this call has not gone on with it
+    // the thread had not done, and this call has not gone on with it
+    const bool more = ring_goes_on_ || (rma_ && rma_->more());
     const bool transfers = unheard || 0 != awaited_ || expects_ || more;
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
     const bool postponed = late_ && anything_postponed();
@@ -250,7 +248,7 @@ __attribute__((noinline)) void engine::leave_slow() {
         fresh = fresh || (asked && ring_.anything());
     }
     const sleep how = sleep_.load(std::memory_order_acquire); // with what the thread noted before, see note_sleep
-    const bool late = postponed && was_late(); // P2 orders this read too
+    const bool late = postponed && was_late();                // P2 orders this read too
     const bool deaf = ring_it::always == ring ||
                       ((ring_it::if_deaf == ring || (ring_it::if_parked == ring && sleep::parked == how)) && !hears());
     const bool work = matched || late || (sleep::parked == how ? transfers : unheard);
@@ -260,7 +258,8 @@ __attribute__((noinline)) void engine::leave_slow() {
 }
 
 void engine::ask_for_windows() {
-    if (0 != outstanding_ && rma_ && rma_->unasked() && !application_waits()) { // a window is outstanding as long as it is there
+    // a window is outstanding as long as it is there
+    if (0 != outstanding_ && rma_ && rma_->unasked() && !application_waits()) {
         rma_->wait_is_over();
     }
 }

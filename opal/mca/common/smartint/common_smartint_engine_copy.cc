@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Direct copies between two processes of a node, in pieces: the kernel copies, whoever calls
-// pays. The application's thread takes pieces under the gate, which is open while it moves one where it is one of several;
-// the interrupt thread takes them outside it, the other process too where both sides work on one copy.
+// pays. The application's thread takes pieces under the gate, which is open while it moves one where it is one of
+// several; the interrupt thread takes them outside it, the other process too where both sides work on one copy.
 #include <sched.h>
 #include <sys/uio.h>
 
@@ -23,11 +23,10 @@ constexpr std::uint32_t smallest_step = 32768;
 
 copy_view engine::view_of(copy_job *job) const {
     // Where two sides share, pieces small enough for both to get some.
-    const auto step =
-        job->entry < 0 ? params_.copy_bytes
-                       : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-                             job->length / 4, smallest_step,
-                             std::max(params_.copy_bytes, smallest_step)));
+    const auto step = job->entry < 0
+                          ? params_.copy_bytes
+                          : static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+                                job->length / 4, smallest_step, std::max(params_.copy_bytes, smallest_step)));
     layout::slot *sender = nullptr;
     if (nullptr != job->receive && job->entry < 0 && rendezvous_kind::automatic == rendezvous_) {
         sender = &segment_.slot(job->receive->peer->slot);
@@ -36,12 +35,12 @@ copy_view engine::view_of(copy_job *job) const {
             job->length, job->pid,  step,      job->write,      sender};
 }
 
-// Of a process on this node; it may have attached after its endpoint was made. 0: not yet, or its number would be another
-// process here, as where each rank is in a container of its own.
+// Of a process on this node; it may have attached after its endpoint was made. 0: not yet, or its number would be
+// another process here, as where each rank is in a container of its own.
 std::uint32_t engine::pid_of(endpoint *ep) {
     if (0 == ep->pid && !ep->elsewhere) {
         const auto &c = segment_.slot(ep->slot).control;
-        if (1 == c.attached.load(std::memory_order_acquire)) { // A1
+        if (1 == c.attached.load(std::memory_order_acquire)) {                          // A1
             ep->elsewhere = 0 == pid_namespace() || c.pid_namespace != pid_namespace(); // 0: not to be found out
             ep->pid = ep->elsewhere ? 0 : c.pid.load(std::memory_order_relaxed);
         }
@@ -60,8 +59,8 @@ bool engine::may_copy(endpoint *ep) {
     return ep->direct;
 }
 
-// From now on without the kernel's copies. ESRCH: the peer has ended, its number being one of our own namespace. That is
-// no refusal with a remedy, and what follows from it the runtime says. error 0: it was the other side's copy.
+// From now on without the kernel's copies. ESRCH: the peer has ended, its number being one of our own namespace. That
+// is no refusal with a remedy, and what follows from it the runtime says. error 0: it was the other side's copy.
 void engine::no_copy_to(endpoint *ep, const char *call, int error) {
     ep->direct = false;
     stats_.add(stat::fallbacks);
@@ -70,8 +69,8 @@ void engine::no_copy_to(endpoint *ep, const char *call, int error) {
     }
 }
 
-void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote,
-                        std::uint64_t length, bool write) {
+void engine::begin_copy(copy_job &job, endpoint *ep, std::byte *local, std::uint64_t remote, std::uint64_t length,
+                        bool write) {
     job.remote = remote;
     job.local = local;
     job.length = length;
@@ -101,8 +100,7 @@ bool engine::share_copy(copy_job &job, std::uint64_t from) {
     layout::shared_copy &c = segment_.slot(me_.slot).copies[i];
     // the entry's own generation: another job than the last to use it
     const std::uint64_t generation =
-        ((c.next.load(std::memory_order_relaxed) >> copy_job::generation_shift) + 1) &
-        copy_job::generation_mask;
+        ((c.next.load(std::memory_order_relaxed) >> copy_job::generation_shift) + 1) & copy_job::generation_mask;
     job.entry = i;
     job.generation = static_cast<std::uint32_t>(generation);
     job.next = &c.next;
@@ -130,8 +128,7 @@ bool engine::hand_over(copy_job &job) {
     // was taken. Where they agree nobody is in the middle of a piece, and the exchange leaves
     // none to take to an interrupt thread that still looks at these words.
     if (job.length - at < share_from || at != job.own_done.load(std::memory_order_acquire) ||
-        !job.own_next.compare_exchange_strong(next, next - at + job.length,
-                                              std::memory_order_acq_rel)) {
+        !job.own_next.compare_exchange_strong(next, next - at + job.length, std::memory_order_acq_rel)) {
         return false;
     }
     count_reads(&job, -1); // while it has no entry
@@ -174,8 +171,8 @@ int engine::move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes
         iovec mine{v.local + at, bytes};
         iovec theirs{reinterpret_cast<void *>(v.remote + at), bytes};
         const auto pid = static_cast<pid_t>(v.pid);
-        const ssize_t n = v.write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0)
-                                  : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
+        const ssize_t n =
+            v.write ? process_vm_writev(pid, &mine, 1, &theirs, 1, 0) : process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
         if (n <= 0) {
             if (n < 0 && EINTR == errno) {
                 continue;

@@ -79,18 +79,15 @@ bool engine::pump_fragments(send_op *op) {
     }
     // Over the network the data has a connection of its own, so that control messages do not
     // queue behind it, and leaves from where it is, one fragment at a time.
-    const bool in_place = route::network == ep->way && nullptr != op->buffer &&
-                          0 != network_.caps().max_in_place;
+    const bool in_place = route::network == ep->way && nullptr != op->buffer && 0 != network_.caps().max_in_place;
     if (route::network == ep->way && (op->failed || !connect(ep, true))) {
         lose(ep);
         op->failed = true;
         return !op->writing;
     }
-    const std::uint32_t piece =
-        in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
+    const std::uint32_t piece = in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
     const std::uint64_t most = by_thread_ ? op->wanted : op->moved + most_in_a_pass;
-    while (op->moved < std::min(op->wanted, most) && !op->writing &&
-           op->moved - op->consumed < params_.window_bytes &&
+    while (op->moved < std::min(op->wanted, most) && !op->writing && op->moved - op->consumed < params_.window_bytes &&
            (route::network == ep->way || nullptr == ep->pending_head)) {
         auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
         const auto r = in_place ? send_fragment_in_place(op, bytes) : send_fragment(op, &bytes);
@@ -135,8 +132,8 @@ network::result engine::send_fragment_in_place(send_op *op, std::uint32_t bytes)
     bool queued = false;
     op->completion.done = write_completed;
     op->completion.arg = op;
-    const auto r = network_.send_in_place(op->peer->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data), &f, sizeof(f),
-                                          op->buffer + op->moved, bytes, &op->completion, &queued);
+    const auto r = network_.send_in_place(op->peer->bulk, ring_word::pack(sizeof(f) + bytes, 0, wire::data), &f,
+                                          sizeof(f), op->buffer + op->moved, bytes, &op->completion, &queued);
     op->writing = network::result::done == r && queued;
     return r;
 }
@@ -144,10 +141,8 @@ network::result engine::send_fragment_in_place(send_op *op, std::uint32_t bytes)
 // Into scratch_: at most `bytes` from packed offset `at`, of the first `wanted`. How many; 0 is
 // fatal. The receiver may want less than the message, to the middle of a basic element, which
 // gather does not split: so the last piece is asked for with more behind it.
-std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes,
-                           std::uint64_t wanted) {
-    const std::uint64_t ask =
-        at + bytes < wanted ? bytes : std::min(std::max(bytes, pack_bytes), op->length - at);
+std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted) {
+    const std::uint64_t ask = at + bytes < wanted ? bytes : std::min(std::max(bytes, pack_bytes), op->length - at);
     scratch_.resize(std::max<std::size_t>(scratch_.size(), ask));
     const std::uint64_t got = op->gather(op, at, scratch_.data(), ask);
     if (0 == got) {
@@ -164,8 +159,8 @@ void engine::on_data(const std::byte *data, std::uint32_t bytes) {
     }
     recv_op *op = receives_.find(f.receiver);
     // In order, none twice: so an operation is not done before its last one was taken.
-    if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked ||
-        f.offset != op->arrived || bytes > op->received - f.offset || 0 == bytes) {
+    if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked || f.offset != op->arrived ||
+        bytes > op->received - f.offset || 0 == bytes) {
         refuse();
         return;
     }

@@ -65,7 +65,7 @@ engine::ring_it engine::listen_again() {
     }
     const bool hushed = hushed_;
     hushed_ = again && refused_;
-    return again && refused_   ? ring_it::always
+    return again && refused_ ? ring_it::always
            : again && hushed ? ring_it::if_deaf
            : listening       ? ring_it::if_parked
                              : ring_it::never;

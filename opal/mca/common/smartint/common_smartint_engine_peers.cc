@@ -58,8 +58,8 @@ endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
     return endpoints_.back().get();
 }
 
-endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std::size_t bytes,
-                              const remote_node *node, std::uint32_t relay_slot) {
+endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std::size_t bytes, const remote_node *node,
+                              std::uint32_t relay_slot) {
     if (!network_.is_open() || 0 == bytes || bytes > wire::max_network_address) {
         return nullptr;
     }
@@ -181,8 +181,7 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
         }
     });
     sends_.each([&](send_op *op) {
-        if (op->peer == ep &&
-            (op_state::rts_sent == op->state || op_state::queued == op->state)) {
+        if (op->peer == ep && (op_state::rts_sent == op->state || op_state::queued == op->state)) {
             fail(op);
         }
     });

@@ -72,8 +72,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (board_.attached()) {
         events += look_at_ring(by_thread);
     }
-    if (network_.is_open() &&
-        (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
+    if (network_.is_open() && (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
         events += look_at_network();
     }
     if (!pending_.empty() && flush_pending()) {
@@ -100,7 +99,8 @@ unsigned engine::pass(bool by_thread, bool copies) {
     return events;
 }
 
-// The thread takes what has come, here and from the network: it is not rung for what follows a message that it was rung for.
+// The thread takes what has come, here and from the network: it is not rung for what follows a message that it was rung
+// for.
 inline unsigned engine::look_at_ring(bool by_thread) {
     const std::uint64_t before = bytes_moved_;
     unsigned n = poll_ring();
@@ -170,8 +170,7 @@ unsigned engine::poll_ring() {
         if (ring_consumer::result::broken == r) {
             ring_broken_ = true;
             const std::string rank = "rank " + std::to_string(static_cast<std::uint32_t>(me_.name));
-            tell(topic::broken_ring, rank.c_str(),
-                 "a record in its ring has a mark or a length that cannot be");
+            tell(topic::broken_ring, rank.c_str(), "a record in its ring has a mark or a length that cannot be");
             fatal_ = ""; // told
             break;
         }
@@ -181,8 +180,7 @@ unsigned engine::poll_ring() {
         } else {
             endpoint *from = by_slot_[source];
             if (nullptr == from) { // it met us before we met it
-                from =
-                    add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
+                from = add_shared(me_.name >> 32 << 32 | segment_.slot(source).control.vpid, source);
             }
             if (wire::eager == ring_word::type(word)) { // the most frequent, by far
                 on_eager(from, payload, ring_word::bytes(word));
@@ -260,8 +258,7 @@ engine::thread_view engine::look() {
             continue;
         }
         const std::uint64_t next = job->next->load(std::memory_order_relaxed);
-        if (next >> copy_job::generation_shift == job->generation &&
-            (next & copy_job::offset_mask) < job->length) {
+        if (next >> copy_job::generation_shift == job->generation && (next & copy_job::offset_mask) < job->length) {
             thread_copy_ = view_of(job);
             v.copies = true;
             break;
@@ -276,8 +273,7 @@ engine::thread_view engine::look() {
     return v;
 }
 
-int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes,
-                        bool write) {
+int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write) {
     copy_view v;
     v.local = static_cast<std::byte *>(local);
     v.remote = remote;

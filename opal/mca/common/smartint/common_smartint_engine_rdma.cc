@@ -38,8 +38,8 @@ bool engine::start_read(recv_op *op, const wire::rendezvous &r, const std::byte 
         op->received < network_.caps().min_read) {
         return false;
     }
-    if (network_.caps().registers && (!network_.pin(op->buffer, op->received, &op->memory) ||
-                                      !network_.unpack(key, r.key_bytes, &op->key))) {
+    if (network_.caps().registers &&
+        (!network_.pin(op->buffer, op->received, &op->memory) || !network_.unpack(key, r.key_bytes, &op->key))) {
         network_.unpin(&op->memory);
         return false;
     }
@@ -92,15 +92,13 @@ bool engine::pump_read(recv_op *op) {
         if (!connect(ep, false)) {
             return true; // the operation is gone
         }
-        const std::uint64_t bytes =
-            next_piece(op->received - op->moved, network_.caps().min_read,
-                       std::min(network_.caps().max_read, most_bytes));
+        const std::uint64_t bytes = next_piece(op->received - op->moved, network_.caps().min_read,
+                                               std::min(network_.caps().max_read, most_bytes));
         op->completion.done = read_completed;
         op->completion.arg = op;
         bool queued = false;
-        const auto r = network_.read(ep->control, op->buffer + op->moved, &op->memory,
-                                     bytes, op->remote_address + op->moved, &op->key,
-                                     &op->completion, &queued);
+        const auto r = network_.read(ep->control, op->buffer + op->moved, &op->memory, bytes,
+                                     op->remote_address + op->moved, &op->key, &op->completion, &queued);
         if (network::result::again == r) {
             return false;
         }
@@ -141,17 +139,14 @@ bool engine::pump_writes(send_op *op) {
         op->failed = true;
         return true;
     }
-    const std::uint64_t piece =
-        std::min<std::uint64_t>(params_.write_bytes, network_.caps().max_write);
+    const std::uint64_t piece = std::min<std::uint64_t>(params_.write_bytes, network_.caps().max_write);
     while (op->moved < op->wanted && !op->writing) {
-        const std::uint64_t bytes =
-            next_piece(op->wanted - op->moved, network_.caps().min_write, piece);
+        const std::uint64_t bytes = next_piece(op->wanted - op->moved, network_.caps().min_write, piece);
         op->completion.done = write_completed;
         op->completion.arg = op;
         bool queued = false;
-        const auto r =
-            network_.write(ep->bulk, op->buffer + op->moved, &op->memory, bytes,
-                           op->remote_address + op->moved, &op->key, &op->completion, &queued);
+        const auto r = network_.write(ep->bulk, op->buffer + op->moved, &op->memory, bytes,
+                                      op->remote_address + op->moved, &op->key, &op->completion, &queued);
         if (network::result::again == r) {
             return false;
         }

@@ -27,7 +27,8 @@ std::uint64_t engine::arming_floor(const endpoint *peer) const {
         return UINT64_MAX; // nobody but this rank can send it
     }
     // its limits, which may be below those asked for: a ring or a transport takes no more in one message
-    return route::network == peer->way ? peer->eager_limit : std::max<std::uint64_t>(peer->eager_limit, params_.arm_from);
+    return route::network == peer->way ? peer->eager_limit
+                                       : std::max<std::uint64_t>(peer->eager_limit, params_.arm_from);
 }
 
 void engine::receive(recv_op *op) {
@@ -49,13 +50,11 @@ void engine::receive(recv_op *op) {
     }
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).
-    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer
-        && can_arm()) {
+    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer && can_arm()) {
         pass(false, false); // what can begin now is for the thread, or the sender, to move
         if (nullptr != op->queue) {
             track(op);
-            arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source,
-                                    any_tag == op->tag),
+            arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source, any_tag == op->tag),
                         &op->board_index);
         }
     }
@@ -136,8 +135,7 @@ unexpected *engine::peek_unexpected(std::uint32_t context, std::int32_t source, 
     return matcher_.find(context, source, tag);
 }
 
-void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data,
-                      std::uint32_t bytes) {
+void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes) {
     switch (type) {
     case wire::eager:
         on_eager(from, data, bytes);
@@ -220,8 +218,7 @@ void engine::on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t 
     send_finish(from, m.sender, true, wire::outcome::ok);
 }
 
-void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data,
-                           std::uint32_t bytes) {
+void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes) {
     stats_.add(stat::eager_received);
     op->peer = from;
     op->announced = bytes;
@@ -242,9 +239,8 @@ void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data,
     complete(op);
 }
 
-void engine::keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k,
-                             std::uint64_t length, std::uint64_t sender, const std::byte *data,
-                             std::uint32_t bytes) {
+void engine::keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k, std::uint64_t length,
+                             std::uint64_t sender, const std::byte *data, std::uint32_t bytes) {
     unexpected *u = matcher_.allocate(bytes);
     if (nullptr == u) {
         fatal_ = "no memory for an unexpected message";
@@ -302,8 +298,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
 
 // For the components above (the BTL's users). The interrupt thread may not call them, so it
 // keeps the message; order is kept because the application empties the list before it polls.
-void engine::on_active_message(endpoint *from, std::uint8_t type, const std::byte *data,
-                               std::uint32_t bytes) {
+void engine::on_active_message(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes) {
     if (by_thread_ || !deferred_.empty()) {
         stats_.add(stat::deferred);
         deferred d{deferred::what::message, nullptr, from, type, false, 0, {}};
@@ -322,8 +317,7 @@ void engine::run_deferred() {
         deferred_.pop_front();
         if (deferred::what::message == d.kind) {
             if (nullptr != hooks_.active_message) {
-                hooks_.active_message(d.from, d.type, d.data.data(),
-                                      static_cast<std::uint32_t>(d.data.size()));
+                hooks_.active_message(d.from, d.type, d.data.data(), static_cast<std::uint32_t>(d.data.size()));
             }
             continue;
         }

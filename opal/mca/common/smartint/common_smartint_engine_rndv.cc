@@ -22,8 +22,7 @@ constexpr std::uint32_t answer_source = 0x80000000U; // CTS notices count apart 
 
 } // namespace
 
-void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r,
-                              const std::byte *key) {
+void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key) {
     stats_.add(stat::rts_received);
     meet(op, from, r);
     disarm_request(&op->board_index);
@@ -52,7 +51,8 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     op->moved = 0;
     op->credited = 0;
     // The sender's value is its own: one that waits at less than is credited at once would wait for ever.
-    op->credit_bytes = std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
+    op->credit_bytes =
+        std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
     op->unpacking = 0;
     op->streamed = false;
     op->burst = 0;
@@ -113,8 +113,8 @@ engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
     }
     // It computes, or is about to go back to it, and is left alone. So is this side's thread, for a time, where no core
     // is idle.
-    const bool worth_postponing = !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) &&
-                                   ~0ULL != shared_copies_;
+    const bool worth_postponing =
+        !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) && ~0ULL != shared_copies_;
     return worth_postponing && crowded() ? near_way::postponed : near_way::read;
 }
 
@@ -151,8 +151,7 @@ void engine::start_by_network(recv_op *op, const wire::rendezvous &r, const std:
         return;
     }
     const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer &&
-                       rendezvous_kind::copy != rendezvous_ &&
-                       op->received >= network_.caps().min_write;
+                       rendezvous_kind::copy != rendezvous_ && op->received >= network_.caps().min_write;
     answer(op, write ? wire::mode::write : wire::mode::copy);
 }
 
@@ -182,8 +181,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     if (sent::broken == send_or_queue(ep, {wire::cts, a, op->memory.key, a.key_bytes})) {
         return;
     }
-    post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source,
-                a.sequence);
+    post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source, a.sequence);
     // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks
     // at its ring when it leaves, we at its state when the answer is there: one sees the other.
     if (wake_sender && rendezvous_kind::automatic == rendezvous_) {
@@ -199,8 +197,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
 // one may still come.
 bool engine::fits(const send_op &op, const wire::answer &a) const {
     // A second answer comes where a shared copy failed at the receiver.
-    const bool again =
-        op_state::moving == op.state && op.job.entry >= 0 && wire::mode::copy == a.how;
+    const bool again = op_state::moving == op.state && op.job.entry >= 0 && wire::mode::copy == a.how;
     // A receiver that wants nothing sends a finish instead.
     if ((op_state::rts_sent != op.state && !again) || op.peer->name != a.name || 0 == a.length ||
         a.length > op.length) {
@@ -231,8 +228,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         refuse();
         return;
     }
-    if (wire::mode::write == a.how && network_.caps().registers &&
-        !network_.unpack(data, a.key_bytes, &op->key)) {
+    if (wire::mode::write == a.how && network_.caps().registers && !network_.unpack(data, a.key_bytes, &op->key)) {
         refuse();
         return;
     }
@@ -289,8 +285,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
         send_op *op = sends_.find(f.operation);
         // Moving: a shared copy that the receiver has finished.
         const bool shared = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
-        if (nullptr == op || (op_state::rts_sent != op->state && !shared) ||
-            route::self == op->peer->way) {
+        if (nullptr == op || (op_state::rts_sent != op->state && !shared) || route::self == op->peer->way) {
             refuse();
             return;
         }

@@ -59,9 +59,8 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
 // for this rank's next call; after an RTS the receiver needs nothing of it. So larger ones leave half of the ring to
 // what can't do without.
 bool engine::goes_whole(const endpoint *ep, std::uint64_t bytes) const {
-    return bytes <= ep->eager_limit ||
-           (bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
-            !ep->ring.holds_more_than(segment_.ring_bytes() / 2));
+    return bytes <= ep->eager_limit || (bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
+                                        !ep->ring.holds_more_than(segment_.ring_bytes() / 2));
 }
 
 network::result engine::transmit(endpoint *ep, const message &m, bool bulk) {
@@ -81,8 +80,8 @@ network::result engine::transmit_by_network(endpoint *ep, const message &m, bool
     }
     const auto r = network_.send(bulk ? ep->bulk : ep->control, ring_word::pack(m.bytes(), 0, m.type), m.header,
                                  m.header_bytes, m.payload, m.payload_bytes);
-    // Gone as far as its sender is concerned. But where the socket had no room for all of it, the rest goes out in a later
-    // look at the network, and a rank that computes looks by its thread alone.
+    // Gone as far as its sender is concerned. But where the socket had no room for all of it, the rest goes out in a
+    // later look at the network, and a rank that computes looks by its thread alone.
     if (!tail_ && network::result::done == r && network_.holds_tail()) {
         tail_ = true;
         ++queued_;
@@ -198,8 +197,8 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
     }
 }
 
-// A whole message to a peer that has not answered yet, and does so in its own next call: its sender need not wait until then.
-// The thread sees that it goes out; without one the sender waits, as it might not call again.
+// A whole message to a peer that has not answered yet, and does so in its own next call: its sender need not wait until
+// then. The thread sees that it goes out; without one the sender waits, as it might not call again.
 void engine::go_on_before_it_is_out(send_op *op) {
     pending_message *m = op->peer->pending_tail;
     const std::size_t bytes = m->payload_bytes + sizeof(*m);
@@ -215,8 +214,8 @@ void engine::go_on_before_it_is_out(send_op *op) {
 }
 
 void engine::post_rts_notice(send_op *op) {
-    post_notice(op->peer, make_rts_key(op->context, op->source, op->tag),
-                static_cast<std::uint32_t>(me_.name), op->sequence);
+    post_notice(op->peer, make_rts_key(op->context, op->source, op->tag), static_cast<std::uint32_t>(me_.name),
+                op->sequence);
 }
 
 void engine::send(send_op *op) {
@@ -280,8 +279,7 @@ void engine::send_rts(send_op *op) {
     track(op);
     // Who must push waits for the CTS: the sender's interrupt request. A reading receiver
     // needs nothing from this side.
-    const bool pushes = route::network == ep->way || !ep->direct ||
-                        rendezvous_kind::write == rendezvous_;
+    const bool pushes = route::network == ep->way || !ep->direct || rendezvous_kind::write == rendezvous_;
     if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
         arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }

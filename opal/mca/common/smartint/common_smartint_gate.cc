@@ -13,26 +13,21 @@ namespace {
 // Depth of the calling thread in locked mode (one engine per process, so one counter).
 thread_local std::uint32_t locked_depth = 0;
 
-int membarrier(int command) {
-    return static_cast<int>(syscall(SYS_membarrier, command, 0, 0));
-}
+int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
 
 void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t expected) {
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAIT_PRIVATE, expected,
-            nullptr, nullptr, 0);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
 void futex_wake(std::atomic<std::uint32_t> &word) {
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr,
-            nullptr, 0);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 } // namespace
 
 void gate::set_mode(mode m) {
     mode_ = m;
-    if (mode::asymmetric == m &&
-        0 != membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
+    if (mode::asymmetric == m && 0 != membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) {
         mode_ = mode::fenced;
     }
 }

@@ -54,8 +54,7 @@ public:
         if (mode::locked == mode_) {
             return try_enter_locked();
         }
-        if (0 != depth_ || 0 == claim_.load(std::memory_order_relaxed) ||
-            ++refused_ > patience) {
+        if (0 != depth_ || 0 == claim_.load(std::memory_order_relaxed) || ++refused_ > patience) {
             refused_ = 0;
             enter();
             return true;
@@ -81,8 +80,8 @@ public:
     bool claim();
     void release();
 
-    // Locked mode: around a call into code of others, which may take a lock that another thread holds while it enters. The
-    // gate is open meanwhile, however deep this thread is in it; the interrupt thread stays out. Elsewhere nothing.
+    // Locked mode: around a call into code of others, which may take a lock that another thread holds while it enters.
+    // The gate is open meanwhile, however deep this thread is in it; the interrupt thread stays out. Elsewhere nothing.
     class opened {
     public:
         explicit opened(gate &g) : gate_(g), depth_(g.lend()) {}

@@ -18,7 +18,7 @@ namespace smartint {
 
 void helper_bells::ring(unsigned index) {
     layout::helper_line &h = board_.helper(index);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // D1, pairs with D2 in the helper
+    std::atomic_thread_fence(std::memory_order_seq_cst);                 // D1, pairs with D2 in the helper
     const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
     if (layout::helper_sleeping != state) {
         return;

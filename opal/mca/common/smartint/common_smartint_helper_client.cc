@@ -77,8 +77,8 @@ int child(void *arg) {
 
 } // namespace
 
-int helper_client::start(const segment &board, const params &p, unsigned index,
-                         const std::string &program, bool relays) {
+int helper_client::start(const segment &board, const params &p, unsigned index, const std::string &program,
+                         bool relays) {
     if (0 != access(program.c_str(), X_OK)) {
         return errno;
     }
@@ -91,8 +91,7 @@ int helper_client::start(const segment &board, const params &p, unsigned index,
                                 "--wake=" + p.wake,
                                 "--transport=" + (relays ? p.transport : "none"),
                                 "--device=" + p.device,
-                                "--board=" + std::string(board.ticket().directory) + "/" +
-                                    board.ticket().name};
+                                "--board=" + std::string(board.ticket().directory) + "/" + board.ticket().name};
     std::vector<char *> argv;
     for (const auto &a : args) {
         argv.push_back(const_cast<char *>(a.c_str()));
@@ -176,7 +175,8 @@ bool helper_client::any_failed(const segment &board) {
         }
         // relaxed: nothing is read behind it
         std::uint32_t found = layout::helper_starting;
-        failed = board.helper(s.index).state.compare_exchange_strong(found, layout::helper_absent, std::memory_order_relaxed) ||
+        failed = board.helper(s.index).state.compare_exchange_strong(found, layout::helper_absent,
+                                                                     std::memory_order_relaxed) ||
                  layout::helper_absent == found || failed;
         if (s.pidfd >= 0) {
             ::close(s.pidfd);

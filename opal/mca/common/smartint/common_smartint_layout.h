@@ -25,8 +25,9 @@ inline constexpr std::uint32_t request_entries = 64; // one bit each in slot_con
 inline constexpr std::uint32_t notice_entries = 64;  // power of two; the oldest is overwritten
 inline constexpr std::uint32_t seen_entries = 64;    // power of two; direct mapped
 inline constexpr std::uint32_t copy_entries = 64;    // direct copies two ranks share
-inline constexpr std::uint32_t max_nodes = 1024;     // other nodes the relay can reach; entries of the table: segment_header::nodes
-inline constexpr std::uint32_t relay_entries = 256;  // power of two
+// other nodes the relay can reach; entries of the table: segment_header::nodes
+inline constexpr std::uint32_t max_nodes = 1024;
+inline constexpr std::uint32_t relay_entries = 256; // power of two
 inline constexpr std::uint32_t node_address_bytes = 96;
 inline constexpr std::uint32_t cpu_mask_words = 16; // 1024 processing units
 
@@ -89,7 +90,8 @@ struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
     shared<std::uint32_t> pid;
     shared<std::int32_t> doorbell_fd; // an eventfd of the helper, taken with pidfd_getfd
-    shared<std::uint32_t> network_error; // the errno that kept its network shut, before the state; 0: open, or not asked for
+    // the errno that kept its network shut, before the state; 0: open, or not asked for
+    shared<std::uint32_t> network_error;
     shared<std::uint64_t> scans;
     shared<std::uint64_t> relayed;
     shared<std::uint64_t> delivered;
@@ -127,7 +129,7 @@ struct alignas(line) slot_control {
     shared<std::uint32_t> pid;
     shared<std::int32_t> wake_fd; // an eventfd of the rank (or the kernel module's), taken with pidfd_getfd
     std::uint32_t vpid;
-    std::uint64_t start_time; // process_start_time(): a recycled pid is not woken
+    std::uint64_t start_time;      // process_start_time(): a recycled pid is not woken
     shared<std::uint32_t> stopped; // 1 once the rank has left: never woken again
     std::uint32_t pad0;
     std::uint64_t pid_namespace; // whose numbers pid is one of
@@ -173,7 +175,7 @@ static_assert(sizeof(notice_entry) == 32);
 struct alignas(line) ring_control {
     shared<std::uint64_t> tail; // producers, compare-exchange; the consumer of an empty ring too
     std::uint64_t pad1[7];
-    shared<std::uint64_t> head; // consumer
+    shared<std::uint64_t> head;   // consumer
     shared<std::uint64_t> wanted; // 1: a record of several lines found no room. Producers; the consumer takes it back
     std::uint64_t pad2[6];
 };
@@ -201,15 +203,16 @@ static_assert(offsetof(slot, requests) == 7 * line);
 // Another node. Taken by the first who learns of it, a rank that meets it or whoever is told that its helper moved
 // (this node's helper or a rank), and written by that one or another; the address again by whoever is told so later.
 struct alignas(line) node_entry {
-    address_cell helper;  // its helper's
+    address_cell helper;        // its helper's
     shared<std::uint64_t> node; // hash of its identity, 0: nobody has the entry; compare-exchange, once
-    std::uint64_t secret_hi, secret_lo; // of that node's board: its helper asks for them. Written once, before generation 2
+    // of that node's board: its helper asks for them. Written once, before generation 2
+    std::uint64_t secret_hi, secret_lo;
 };
 static_assert(sizeof(node_entry) == 2 * line);
 
 // A notice on its way to another node. Ranks produce, the helper consumes.
 struct relay_entry {
-    shared<std::uint64_t> stamp; // ticket + 1 when whole
+    shared<std::uint64_t> stamp;  // ticket + 1 when whole
     shared<std::uint64_t> target; // node index << 32 | slot on that node
     shared<std::uint64_t> key_hi, key_lo;
     shared<std::uint64_t> source_seq;
@@ -268,9 +271,9 @@ static_assert(sizeof(window_words) == line && std::is_standard_layout_v<window_w
 static_assert(std::is_standard_layout_v<segment_header> && std::is_standard_layout_v<slot> &&
               std::is_standard_layout_v<relay_queue> && std::is_standard_layout_v<node_entry>);
 
-inline constexpr std::uint32_t layout_sum = static_cast<std::uint32_t>(
-    sizeof(segment_header) * 31 + sizeof(helper_line) * 37 + sizeof(slot) * 41
-    + sizeof(node_entry) * 43 + sizeof(relay_queue) * 47 + request_entries * 53
-    + notice_entries * 59 + seen_entries * 61 + copy_entries * 71 + max_nodes * 67);
+inline constexpr std::uint32_t layout_sum =
+    static_cast<std::uint32_t>(sizeof(segment_header) * 31 + sizeof(helper_line) * 37 + sizeof(slot) * 41 +
+                               sizeof(node_entry) * 43 + sizeof(relay_queue) * 47 + request_entries * 53 +
+                               notice_entries * 59 + seen_entries * 61 + copy_entries * 71 + max_nodes * 67);
 
 } // namespace smartint::layout

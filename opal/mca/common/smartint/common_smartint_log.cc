@@ -34,10 +34,10 @@ void to_stderr(const report &r) {
 } // namespace
 
 const char *topic_name(topic t) {
-    static constexpr const char *names[] = {
-        "none",         "no-segment", "bad-segment",    "no-helper",   "helper-lost",
-        "helper-network", "no-transport", "no-thread",  "no-wake",        "no-module", "no-direct-copy",
-        "not-registered", "broken-ring",  "bad-parameter", "lost-peer"};
+    static constexpr const char *names[] = {"none",        "no-segment",     "bad-segment",    "no-helper",
+                                            "helper-lost", "helper-network", "no-transport",   "no-thread",
+                                            "no-wake",     "no-module",      "no-direct-copy", "not-registered",
+                                            "broken-ring", "bad-parameter",  "lost-peer"};
     static_assert(sizeof(names) / sizeof(names[0]) == topics);
     return names[static_cast<unsigned>(t)];
 }

@@ -14,20 +14,20 @@ namespace smartint {
 // Topics are the section names of help-common-smartint.txt.
 enum class topic : std::uint8_t {
     none,
-    no_segment,       // value: path, detail: why
-    bad_segment,      // value: path, detail: what was expected
-    no_helper,        // value: path of the helper, detail: why
-    helper_lost,      // value: pid
-    helper_network,   // value: transport/device, detail: why
-    no_transport,     // value: transport list, detail: what there is
-    no_thread,        // detail: why
-    no_wake,          // detail: why
-    no_module,        // value: device, detail: why
-    no_direct_copy,   // detail: why
-    not_registered,   // value: bytes, detail: why
-    broken_ring,      // detail: what
-    bad_parameter,    // value: name = value, detail: remedy
-    lost_peer,        // value: peer, detail: why
+    no_segment,     // value: path, detail: why
+    bad_segment,    // value: path, detail: what was expected
+    no_helper,      // value: path of the helper, detail: why
+    helper_lost,    // value: pid
+    helper_network, // value: transport/device, detail: why
+    no_transport,   // value: transport list, detail: what there is
+    no_thread,      // detail: why
+    no_wake,        // detail: why
+    no_module,      // value: device, detail: why
+    no_direct_copy, // detail: why
+    not_registered, // value: bytes, detail: why
+    broken_ring,    // detail: what
+    bad_parameter,  // value: name = value, detail: remedy
+    lost_peer,      // value: peer, detail: why
     count_
 };
 

@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t first_buckets = 256;
 constexpr unsigned pool_limit = 256;
 
-unexpected *message_of(list_hook *h) {
-    return reinterpret_cast<unexpected::linked *>(h)->self;
-}
+unexpected *message_of(list_hook *h) { return reinterpret_cast<unexpected::linked *>(h)->self; }
 
 // A message hangs in up to four queues; in that of its own key by this hook.
 bool by_own_key(list_hook *h) { return h == &message_of(h)->exact.hook; }
@@ -49,9 +47,9 @@ matcher::~matcher() {
     }
 }
 
-// Tags are often counted up, by programs that have thousands of messages at a time: 64 in a row share eight lines of the
-// table, in an order of their own, and what follows is found in caches or foreseen. Those with a multiple of that between
-// them are spread like others.
+// Tags are often counted up, by programs that have thousands of messages at a time: 64 in a row share eight lines of
+// the table, in an order of their own, and what follows is found in caches or foreseen. Those with a multiple of that
+// between them are spread like others.
 std::uint64_t matcher::hash(const match_key &k) {
     const auto tag = static_cast<std::uint32_t>(k.tag);
     std::uint64_t h = static_cast<std::uint64_t>(k.context) << 32 | tag >> 6;
@@ -253,8 +251,7 @@ void matcher::index_kind(unsigned kind) {
             }
         }
     }
-    std::sort(all.begin(), all.end(),
-              [](const unexpected *a, const unexpected *b) { return a->order < b->order; });
+    std::sort(all.begin(), all.end(), [](const unexpected *a, const unexpected *b) { return a->order < b->order; });
     for (unexpected *u : all) {
         if (stands_in(kind, u->key)) {
             append(u, kind);

@@ -35,8 +35,8 @@ struct match_queue {
     match_queue *next = nullptr;
 };
 
-// A message without a receive. Data of an eager one, or the RTS, follows in `bytes`. What every message uses lies together,
-// behind what few do.
+// A message without a receive. Data of an eager one, or the RTS, follows in `bytes`. What every message uses lies
+// together, behind what few do.
 struct unexpected {
     struct linked { // nothing is in it while the message does not stand in that queue
         list_hook hook;
@@ -139,7 +139,9 @@ private:
     unexpected *find_among(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void index_kind(unsigned kind);
     // Does the message stand in the queue of this kind? Negative tags are the library's own: no wildcard gets them.
-    bool stands_in(unsigned kind, const match_key &k) const { return indexed_[kind] && (0 == (kind & 2) || k.tag >= 0); }
+    bool stands_in(unsigned kind, const match_key &k) const {
+        return indexed_[kind] && (0 == (kind & 2) || k.tag >= 0);
+    }
     void append(unexpected *u, unsigned kind);
     static match_key wild_key(const match_key &k, unsigned kind);
 

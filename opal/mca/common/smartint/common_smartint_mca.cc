@@ -51,37 +51,29 @@ glue_state &state() {
     return *s;
 }
 
-void show(const report &r) {
-    opal_show_help(help_file, topic_name(r.what), true, host(), r.value, r.detail);
-}
+void show(const report &r) { opal_show_help(help_file, topic_name(r.what), true, host(), r.value, r.detail); }
 
 int read_counter(const mca_base_pvar_t *pvar, void *value, void *) noexcept {
     const auto index = reinterpret_cast<std::uintptr_t>(pvar->ctx);
-    *static_cast<unsigned long long *>(value) =
-        engine::instance().counters().get(static_cast<stat>(index));
+    *static_cast<unsigned long long *>(value) = engine::instance().counters().get(static_cast<stat>(index));
     return OPAL_SUCCESS;
 }
 
 void register_counters() {
     for (unsigned i = 0; i < static_cast<unsigned>(stat::count_); ++i) {
         const auto s = static_cast<stat>(i);
-        mca_base_pvar_register("opal", "smartint", nullptr, stat_name(s), stat_help(s),
-                               OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
-                               MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr,
-                               MCA_BASE_VAR_BIND_NO_OBJECT,
-                               static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
-                                                                 MCA_BASE_PVAR_FLAG_CONTINUOUS),
-                               boundary(read_counter), nullptr, nullptr,
-                               reinterpret_cast<void *>(static_cast<std::uintptr_t>(i)));
+        mca_base_pvar_register(
+            "opal", "smartint", nullptr, stat_name(s), stat_help(s), OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+            static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS),
+            boundary(read_counter), nullptr, nullptr, reinterpret_cast<void *>(static_cast<std::uintptr_t>(i)));
     }
 }
 
-void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level,
-                       void *storage) {
-    const int index = mca_base_var_register("opal", "smartint", nullptr, name, help, type, nullptr,
-                                            0, static_cast<mca_base_var_flag_t>(0),
-                                            static_cast<mca_base_var_info_lvl_t>(level - 1),
-                                            MCA_BASE_VAR_SCOPE_LOCAL, storage);
+void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level, void *storage) {
+    const int index = mca_base_var_register(
+        "opal", "smartint", nullptr, name, help, type, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+        static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
     state().indices.push_back(index);
     state().names.push_back(name);
 }
@@ -141,8 +133,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
 
 int glue_register(const mca_base_component_t *component) {
     // MCA compares names and the MCA version only. Another branch has other structs.
-    const std::string built =
-        std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
+    const std::string built = std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
     if (0 != std::strncmp(opal_version_string, built.c_str(), built.size())) {
         static bool told = false; // by the other component
         if (told || !(glue_overlaps() || glue_named("btl"))) {
@@ -159,18 +150,18 @@ int glue_register(const mca_base_component_t *component) {
     // not stay: register again whenever it is asked.
     s.indices.clear();
     s.names.clear();
-#define SMARTINT_STRING(name, def, level, help)                                                    \
+#define SMARTINT_STRING(name, def, level, help)                                                                        \
     register_variable(#name, help, MCA_BASE_VAR_TYPE_STRING, level, &s.values.name);
-#define SMARTINT_NUMBER(name, def, lowest, highest, level, help)                                   \
-    register_variable(#name, help " (" #lowest " to " #highest ")",                                \
-                      MCA_BASE_VAR_TYPE_UNSIGNED_INT, level, &s.values.name);
+#define SMARTINT_NUMBER(name, def, lowest, highest, level, help)                                                       \
+    register_variable(#name, help " (" #lowest " to " #highest ")", MCA_BASE_VAR_TYPE_UNSIGNED_INT, level,             \
+                      &s.values.name);
 #include "common_smartint_params.def"
 #undef SMARTINT_STRING
 #undef SMARTINT_NUMBER
     for (std::size_t i = 0; i < s.indices.size(); ++i) {
-        mca_base_var_register_synonym(s.indices[i], component->mca_project_name,
-                                      component->mca_type_name, component->mca_component_name,
-                                      s.names[i], static_cast<mca_base_var_syn_flag_t>(0));
+        mca_base_var_register_synonym(s.indices[i], component->mca_project_name, component->mca_type_name,
+                                      component->mca_component_name, s.names[i],
+                                      static_cast<mca_base_var_syn_flag_t>(0));
     }
     if (!s.registered) {
         opal_show_help_add_dir(own_directory().c_str());
@@ -188,15 +179,14 @@ bool glue_named(const char *framework) {
     const bool ours = index < 0;
     if (ours) {
         early = nullptr;
-        index = mca_base_var_register("ompi", framework, nullptr, nullptr, "selection",
-                                      MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
-                                      static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_9,
+        index = mca_base_var_register("ompi", framework, nullptr, nullptr, "selection", MCA_BASE_VAR_TYPE_STRING,
+                                      nullptr, 0, static_cast<mca_base_var_flag_t>(0), OPAL_INFO_LVL_9,
                                       MCA_BASE_VAR_SCOPE_READONLY, &early);
     }
     char **value = nullptr;
     bool named = false;
-    if (index >= 0 && OPAL_SUCCESS == mca_base_var_get_value(index, &value, nullptr, nullptr) &&
-        nullptr != value && nullptr != *value && '^' != **value) {
+    if (index >= 0 && OPAL_SUCCESS == mca_base_var_get_value(index, &value, nullptr, nullptr) && nullptr != value &&
+        nullptr != *value && '^' != **value) {
         // Of the pml's list Open MPI takes the first and no other.
         const auto at = (std::string(",") + *value + ",").find(",smartint,");
         named = 0 == std::strcmp(framework, "pml") ? 0 == at : std::string::npos != at;
@@ -263,8 +253,7 @@ void glue_note_address() {
     modex &mine = state().mine;
     const auto &address = engine::instance().net().address();
     mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
-    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes,
-                mine.address);
+    std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes, mine.address);
 }
 
 void glue_stop() {

@@ -113,8 +113,7 @@ bool wants_board(const params &p) { return 0 != p.shared_memory || "none" != p.p
 
 std::string own_directory() {
     Dl_info info{};
-    if (0 == dladdr(reinterpret_cast<void *>(&own_directory), &info) ||
-        nullptr == info.dli_fname) {
+    if (0 == dladdr(reinterpret_cast<void *>(&own_directory), &info) || nullptr == info.dli_fname) {
         return ".";
     }
     const std::string path(info.dli_fname);
@@ -122,9 +121,7 @@ std::string own_directory() {
     return std::string::npos == slash ? "." : path.substr(0, slash);
 }
 
-const char *host() {
-    return nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename;
-}
+const char *host() { return nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename; }
 
 job_shape learn_job() {
     job_shape j;
@@ -195,8 +192,7 @@ void look_after_helpers() {
     tell_of_deaf_helper();
     engine &e = engine::instance();
     const params &p = e.settings();
-    for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers);
-         ++i) {
+    for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers); ++i) {
         if (!e.helper_gone(i)) {
             continue;
         }
@@ -213,7 +209,8 @@ void look_after_helpers() {
 
 void lead(const params &p, const job_shape &j, modex *mine) {
     engine &e = engine::instance();
-    if (!wants_board(p) || 0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job, other_nodes(j))) {
+    if (!wants_board(p) ||
+        0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job, other_nodes(j))) {
         return;
     }
     segment &board = e.board_segment();
@@ -240,8 +237,7 @@ void lead(const params &p, const job_shape &j, modex *mine) {
             tell(topic::no_helper, program.c_str(), late ? after.c_str() : "it could not start");
         }
         mine->helper_bytes = static_cast<std::uint32_t>(address.size());
-        std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), address.size(),
-                    mine->helper);
+        std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), address.size(), mine->helper);
     }
     look_after_helpers();
     if (0 == p.helper_restart) {

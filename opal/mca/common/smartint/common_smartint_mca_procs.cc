@@ -57,8 +57,7 @@ bool glue_read(const opal_process_name_t &name, modex *out) {
 void glue_join_board() {
     static bool tried = false;
     const modex &mine = glue_modex();
-    if (tried || engine::instance().board_segment().mapped() ||
-        mine.leader == OPAL_PROC_MY_NAME.vpid) {
+    if (tried || engine::instance().board_segment().mapped() || mine.leader == OPAL_PROC_MY_NAME.vpid) {
         return;
     }
     tried = true;
@@ -95,12 +94,11 @@ endpoint *glue_reach_network(const opal_process_name_t &name, modex m) {
         leader = m;
         known = m.leader == name.vpid || (glue_read(lead, &leader) && leader.node == m.node);
     }
-    const remote_node node{m.node, reinterpret_cast<const std::byte *>(leader.helper),
-                           leader.helper_bytes, leader.board.secret_hi, leader.board.secret_lo};
+    const remote_node node{m.node, reinterpret_cast<const std::byte *>(leader.helper), leader.helper_bytes,
+                           leader.board.secret_hi, leader.board.secret_lo};
     engine &e = engine::instance();
-    endpoint *ep = e.add_network(pack_name(name.jobid, name.vpid),
-                                 reinterpret_cast<const std::byte *>(m.address), m.address_bytes,
-                                 known ? &node : nullptr, m.slot);
+    endpoint *ep = e.add_network(pack_name(name.jobid, name.vpid), reinterpret_cast<const std::byte *>(m.address),
+                                 m.address_bytes, known ? &node : nullptr, m.slot);
     if (nullptr != ep && name.jobid == OPAL_PROC_MY_NAME.jobid && m.node == glue_modex().node &&
         e.board_segment().mapped() && m.slot < e.board_segment().slots()) {
         ep->here = true; // shared_memory is 0, for messages: the board is there all the same
@@ -147,7 +145,8 @@ endpoint *glue_meet(const opal_proc_t *proc, const modex &m) {
         return nullptr; // it has opened the network, if it can, before it came here
     }
     const segment_ticket &mine = glue_modex().board;
-    const bool one_board = 0 != mine.slots && mine.secret_hi == checked.board.secret_hi && mine.secret_lo == checked.board.secret_lo;
+    const bool one_board =
+        0 != mine.slots && mine.secret_hi == checked.board.secret_hi && mine.secret_lo == checked.board.secret_lo;
     if (!one_board && checked.node == glue_modex().node) {
         checked.node = 0; // it is beside this process, and not on its board: no notice reaches it
     }
@@ -208,8 +207,8 @@ bool modex::read(const void *data, std::size_t bytes) {
         return false;
     }
     std::memcpy(this, data, bytes);
-    return format == version && address_bytes <= sizeof(address) &&
-           helper_bytes <= sizeof(helper) && bytes == published_bytes();
+    return format == version && address_bytes <= sizeof(address) && helper_bytes <= sizeof(helper) &&
+           bytes == published_bytes();
 }
 
 } // namespace smartint

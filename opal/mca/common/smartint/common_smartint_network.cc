@@ -20,8 +20,7 @@ namespace smartint {
 
 ucs_status_t network::impl::am(void *arg, void *data, std::size_t bytes, unsigned) {
     auto *self = static_cast<impl *>(arg);
-    self->on_message(self->arg, static_cast<const std::byte *>(data),
-                     static_cast<std::uint32_t>(bytes));
+    self->on_message(self->arg, static_cast<const std::byte *>(data), static_cast<std::uint32_t>(bytes));
     return UCS_OK;
 }
 
@@ -60,8 +59,8 @@ network::impl::~impl() {
     }
 }
 
-bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg,
-                               uct_iface_h *out, uct_iface_attr_t *out_attr) {
+bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg, uct_iface_h *out,
+                               uct_iface_attr_t *out_attr) {
     uct_iface_config_t *config = nullptr;
     if (UCS_OK != uct_md_iface_config_read(md, r.tl_name, nullptr, nullptr, &config)) {
         return false;
@@ -75,9 +74,9 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     // and the caller holds the gate.
     (void) uct_config_modify(config, "CONN_NB", "y");
     uct_iface_params_t p{};
-    p.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
-                   UCT_IFACE_PARAM_FIELD_RX_HEADROOM | UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
-                   UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS;
+    p.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                   UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
+                   UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS;
     p.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
     p.mode.device.tl_name = r.tl_name;
     p.mode.device.dev_name = r.dev_name;
@@ -89,8 +88,7 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
         *out = nullptr;
         return false;
     }
-    if (UCS_OK != uct_iface_query(*out, out_attr) ||
-        0 == (out_attr->cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
+    if (UCS_OK != uct_iface_query(*out, out_attr) || 0 == (out_attr->cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
         uct_iface_close(*out);
         *out = nullptr;
         return false;
@@ -98,8 +96,9 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     return true;
 }
 
-// Verbs' interfaces fill their receive queues when they are opened and later on. Where the kernel refuses them the memory, UCX
-// tries again for ever and the job hangs: so it is asked for before, and only where there is a limit at all.
+// Verbs' interfaces fill their receive queues when they are opened and later on. Where the kernel refuses them the
+// memory, UCX tries again for ever and the job hangs: so it is asked for before, and only where there is a limit at
+// all.
 bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     // UCX 1.13's defaults: 36 MiB for rc's receives, 20 for those of ud, beside it or alone, and what is sent
     const std::size_t needed = (0 == std::strncmp(r.tl_name, "ud", 2) ? 24 : 64) << 20;
@@ -115,7 +114,8 @@ bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     }
     const auto registers = [&](std::size_t bytes) {
         uct_mem_h handle = nullptr;
-        const bool done = UCS_OK == uct_md_mem_reg(md, memory, bytes, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
+        const bool done =
+            UCS_OK == uct_md_mem_reg(md, memory, bytes, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
         if (done) {
             uct_md_mem_dereg(md, handle);
         }
@@ -124,8 +124,9 @@ bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     errno = 0;
     const bool may = registers(needed) || (ENOMEM != errno && EAGAIN != errno && EPERM != errno);
     if (!may) {
-        limit = std::string(r.tl_name) + " needs " + std::to_string(needed >> 20) + " MiB of locked memory, the limit is " +
-                std::to_string(now.rlim_cur >> 10) + " KiB (ulimit -l unlimited)";
+        limit = std::string(r.tl_name) + " needs " + std::to_string(needed >> 20) +
+                " MiB of locked memory, the limit is " + std::to_string(now.rlim_cur >> 10) +
+                " KiB (ulimit -l unlimited)";
     }
     // UCX keeps what was registered, unmapped or not, until it looks again: at the next page.
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -152,9 +153,11 @@ bool network::impl::open_bootstrap(const uct_tl_resource_desc_t *list, unsigned 
     return false;
 }
 
-// Devices of the transport that may be used, the best first: fast ones, of those the one with the default route. What the
-// kernel bridges inside this host (containers, guests) nobody may be able to reach, the loopback nobody: they come last.
-std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list, unsigned count, const network_config &cfg) {
+// Devices of the transport that may be used, the best first: fast ones, of those the one with the default route. What
+// the kernel bridges inside this host (containers, guests) nobody may be able to reach, the loopback nobody: they come
+// last.
+std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list, unsigned count,
+                                             const network_config &cfg) {
     struct device {
         bool loopback, bridge;
         double slowness;
@@ -211,8 +214,8 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
                 continue;
             }
             by_endpoint = cfg.by_endpoint || 0 == (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE);
-            ok = !by_endpoint || (0 != (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) &&
-                                  open_bootstrap(list, count, list[i], cfg));
+            ok = !by_endpoint ||
+                 (0 != (attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) && open_bootstrap(list, count, list[i], cfg));
             if (ok) {
                 break;
             }
@@ -267,12 +270,10 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     n->arg = arg;
     n->most_passive = cfg.most_passive;
     const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
-    n->transport = "ud" == cfg.transport   ? "ud_verbs"
-                   : "rc" == cfg.transport ? "rc_verbs"
-                                           : cfg.transport;
+    n->transport = "ud" == cfg.transport ? "ud_verbs" : "rc" == cfg.transport ? "rc_verbs" : cfg.transport;
     n->bootstrap = !cfg.bootstrap.empty() ? cfg.bootstrap : rc ? "ud_verbs" : n->transport;
-    // Connections are accepted by a thread of the transport's: a signal would interrupt the application. What a peer says
-    // first is answered in progress() only.
+    // Connections are accepted by a thread of the transport's: a signal would interrupt the application. What a peer
+    // says first is answered in progress() only.
     if (UCS_OK != ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||
         UCS_OK != uct_worker_create(n->async, UCS_THREAD_MODE_SERIALIZED, &n->worker)) {
         why_ = "UCX could not start";
@@ -280,17 +281,14 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         return ENOMEM;
     }
     if (!n->find(cfg)) {
-        why_ = !n->limit.empty() ? n->limit
-               : n->seen.empty() ? "UCX finds no transport at all"
-                                 : "UCX has: " + n->seen;
+        why_ = !n->limit.empty() ? n->limit : n->seen.empty() ? "UCX finds no transport at all" : "UCX has: " + n->seen;
         delete n;
         return ENODEV;
     }
     impl_ = n;
     n->stream = "tcp" == n->transport;
     if (!make_address() || UCS_OK != uct_iface_set_am_handler(n->iface, impl::am_id, impl::am, n, 0) ||
-        (nullptr != n->boot && UCS_OK != uct_iface_set_am_handler(n->boot, impl::boot_id,
-                                                                  impl::boot_am, n, 0))) {
+        (nullptr != n->boot && UCS_OK != uct_iface_set_am_handler(n->boot, impl::boot_id, impl::boot_am, n, 0))) {
         why_ = "the transport gives no address";
         close();
         return EIO;
@@ -307,19 +305,17 @@ int network::open(const network_config &cfg, handler h, void *arg) {
 void network::learn_capabilities(const network_config &cfg) {
     const impl &n = *impl_;
     caps_ = capabilities{};
-    caps_.registers = UCS_OK != uct_md_query(n.md, &impl_->md_attr) ||
-                      0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
+    caps_.registers =
+        UCS_OK != uct_md_query(n.md, &impl_->md_attr) || 0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
     const bool keys = !caps_.registers || (0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_RKEY) &&
                                            n.md_attr.rkey_packed_size <= network_memory::max_key);
     // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
     // nothing in the middle of one, and the process crashes at the next: messages instead.
-    caps_.write = cfg.allow_write && "tcp" != n.transport && keys &&
-                  0 != (n.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
+    caps_.write = cfg.allow_write && "tcp" != n.transport && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
     caps_.read = cfg.allow_read && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_GET_ZCOPY);
-    if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY)
-        && n.attr.cap.am.max_hdr >= 64) {
-        caps_.max_in_place = static_cast<std::uint32_t>(
-            n.attr.cap.am.max_zcopy > 64 ? n.attr.cap.am.max_zcopy - 64 : 0);
+    if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n.attr.cap.am.max_hdr >= 64) {
+        caps_.max_in_place =
+            static_cast<std::uint32_t>(n.attr.cap.am.max_zcopy > 64 ? n.attr.cap.am.max_zcopy - 64 : 0);
     }
     caps_.max_message = static_cast<std::uint32_t>(n.attr.cap.am.max_bcopy);
     caps_.min_write = n.attr.cap.put.min_zcopy;
@@ -336,8 +332,7 @@ void network::learn_capabilities(const network_config &cfg) {
 // One descriptor that is ready when either interface's is; -1: not to be had.
 int network::impl::both_descriptors(int main) {
     int other = -1;
-    if (0 == (boot_attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) ||
-        UCS_OK != uct_iface_event_fd_get(boot, &other)) {
+    if (0 == (boot_attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) || UCS_OK != uct_iface_event_fd_get(boot, &other)) {
         return -1;
     }
     epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -22,13 +22,13 @@ namespace smartint {
 struct network_config {
     // As ucx_info -d names them. "ud" means ud_verbs, "rc" rc_verbs.
     std::string transport = "tcp";
-    std::string bootstrap;             // transport of the second interface; rc: ud_verbs
-    bool by_endpoint = false;          // as rc also where the transport could do without (tests)
-    unsigned most_passive = 65536;     // connections that peers may ask for and this side not use
-    std::string device = "any";        // "any": the fastest that is up, bridges and the loopback last
-    std::uint32_t message_bytes = 0;   // largest active message wanted, 0: the transport's own
-    bool allow_write = true;           // use RDMA-Write where the transport has it
-    bool allow_read = true;            // and RDMA-Read
+    std::string bootstrap;           // transport of the second interface; rc: ud_verbs
+    bool by_endpoint = false;        // as rc also where the transport could do without (tests)
+    unsigned most_passive = 65536;   // connections that peers may ask for and this side not use
+    std::string device = "any";      // "any": the fastest that is up, bridges and the loopback last
+    std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own
+    bool allow_write = true;         // use RDMA-Write where the transport has it
+    bool allow_read = true;          // and RDMA-Read
 };
 
 // Memory a transport may read from and write to, if it wants it registered: held from pin() to
@@ -55,12 +55,12 @@ public:
     enum class result { done, again, broken };
 
     struct capabilities {
-        bool write = false;              // put_zcopy
-        bool read = false;               // get_zcopy
-        bool registers = false;          // reads and writes need pinned memory and keys
-        bool event_fd = false;           // sleeps on a descriptor
-        std::uint32_t max_message = 0;   // header and payload of one active message
-        std::uint32_t max_in_place = 0;  // payload of send_in_place, 0: not offered
+        bool write = false;             // put_zcopy
+        bool read = false;              // get_zcopy
+        bool registers = false;         // reads and writes need pinned memory and keys
+        bool event_fd = false;          // sleeps on a descriptor
+        std::uint32_t max_message = 0;  // header and payload of one active message
+        std::uint32_t max_in_place = 0; // payload of send_in_place, 0: not offered
         std::uint64_t min_write = 0;
         std::uint64_t max_write = 0;
         std::uint64_t min_read = 0;
@@ -97,28 +97,26 @@ public:
     void release(network_key *k); // idempotent
 
     // word, header and payload as one message. Payload may be nullptr when empty.
-    result send(void *connection, std::uint64_t word, const void *header,
-                std::uint32_t header_bytes, const void *payload, std::uint32_t payload_bytes);
+    result send(void *connection, std::uint64_t word, const void *header, std::uint32_t header_bytes,
+                const void *payload, std::uint32_t payload_bytes);
     // As send, the payload straight from where it is. done with *queued: in use until the
     // completion is called back.
-    result send_in_place(void *connection, std::uint64_t word, const void *header,
-                         std::uint32_t header_bytes, const std::byte *payload,
-                         std::uint32_t payload_bytes, network_completion *c, bool *queued);
+    result send_in_place(void *connection, std::uint64_t word, const void *header, std::uint32_t header_bytes,
+                         const std::byte *payload, std::uint32_t payload_bytes, network_completion *c, bool *queued);
     // Write to the peer's memory, read from it. done without *queued: it is over, and the callback
     // is not called. m and k may be nullptr where the transport does not register.
-    result write(void *connection, const std::byte *local, const network_memory *m,
-                 std::uint64_t bytes, std::uint64_t remote, const network_key *k,
-                 network_completion *c, bool *queued);
-    result read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes,
-                std::uint64_t remote, const network_key *k, network_completion *c, bool *queued);
+    result write(void *connection, const std::byte *local, const network_memory *m, std::uint64_t bytes,
+                 std::uint64_t remote, const network_key *k, network_completion *c, bool *queued);
+    result read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes, std::uint64_t remote,
+                const network_key *k, network_completion *c, bool *queued);
 
     // All that was written over this connection is in the peer's memory: done, or when the completion is called back.
     // UCX 1.13 promises that for rc alone, where it is the peer's adapter that acknowledges.
     result flush(void *connection, network_completion *c, bool *queued);
 
     unsigned progress();
-    // Of what was done not all is with the system yet, and goes out in progress(): the end of a message, or of a transfer; or a
-    // connection is being made. Of a byte stream (tcp) only: other transports go on by themselves.
+    // Of what was done not all is with the system yet, and goes out in progress(): the end of a message, or of a
+    // transfer; or a connection is being made. Of a byte stream (tcp) only: other transports go on by themselves.
     bool holds_tail() const;
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();
@@ -134,8 +132,7 @@ private:
     struct uct_ep *boot_endpoint(const std::byte *address, std::size_t bytes);
     unsigned handle_boot();
     void finish_join(struct network_connection *c, const std::byte *endpoint);
-    void serve_request(std::uint64_t id, const std::byte *endpoint, const std::byte *address,
-                       std::size_t bytes);
+    void serve_request(std::uint64_t id, const std::byte *endpoint, const std::byte *address, std::size_t bytes);
 
     impl *impl_ = nullptr;
     int event_fd_ = -1;

@@ -19,8 +19,8 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_bytes = 512;  // of a bootstrap message
-constexpr std::size_t most_outgoing = 65536; // answers that found no room yet
+constexpr std::size_t most_bytes = 512;             // of a bootstrap message
+constexpr std::size_t most_outgoing = 65536;        // answers that found no room yet
 constexpr std::size_t most_boot_endpoints = 131072; // made for those who ask
 
 struct address_head { // of what peers exchange; device, iface and, if any, those of the bootstrap
@@ -80,11 +80,9 @@ bool network::make_address() {
     std::memcpy(at, &head, sizeof(head));
     at += sizeof(head);
     const auto take = [&at](uct_iface_h iface, std::size_t device_bytes, std::size_t bytes) {
-        const bool ok =
-            UCS_OK == uct_iface_get_device_address(iface, reinterpret_cast<uct_device_addr_t *>(at)) &&
-            (0 == bytes ||
-             UCS_OK == uct_iface_get_address(
-                           iface, reinterpret_cast<uct_iface_addr_t *>(at + device_bytes)));
+        const bool ok = UCS_OK == uct_iface_get_device_address(iface, reinterpret_cast<uct_device_addr_t *>(at)) &&
+                        (0 == bytes || UCS_OK == uct_iface_get_address(
+                                                     iface, reinterpret_cast<uct_iface_addr_t *>(at + device_bytes)));
         at += device_bytes + bytes;
         return ok;
     };
@@ -100,13 +98,11 @@ bool network::parse(const std::byte *address, std::size_t bytes, network_address
     const impl &n = *impl_;
     std::memcpy(&head, address, sizeof(head));
     const bool boot = nullptr != n.boot;
-    if (address_version != head.version ||
-        name_sum(n.transport, n.by_endpoint) != head.transport ||
+    if (address_version != head.version || name_sum(n.transport, n.by_endpoint) != head.transport ||
         head.device_bytes != n.attr.device_addr_len || head.iface_bytes != n.attr.iface_addr_len ||
         head.boot_device_bytes != (boot ? n.boot_attr.device_addr_len : 0) ||
         head.boot_iface_bytes != (boot ? n.boot_attr.iface_addr_len : 0) ||
-        bytes < sizeof(head) + head.device_bytes + head.iface_bytes + head.boot_device_bytes +
-                    head.boot_iface_bytes) {
+        bytes < sizeof(head) + head.device_bytes + head.iface_bytes + head.boot_device_bytes + head.boot_iface_bytes) {
         return false;
     }
     const std::byte *at = address + sizeof(head);
@@ -159,16 +155,13 @@ void *network::connect(const std::byte *address, std::size_t bytes) {
         return c.release();
     }
     for (network_connection *known : n.connections) {
-        if (!known->adopted && bytes == known->peer.size() &&
-            0 == std::memcmp(address, known->peer.data(), bytes)) {
+        if (!known->adopted && bytes == known->peer.size() && 0 == std::memcmp(address, known->peer.data(), bytes)) {
             known->adopted = true;
             --n.passive;
             return known;
         }
     }
-    uct_ep_h boot = uct_iface_is_reachable(n.iface, a.device, a.iface)
-                        ? boot_endpoint(address, bytes)
-                        : nullptr;
+    uct_ep_h boot = uct_iface_is_reachable(n.iface, a.device, a.iface) ? boot_endpoint(address, bytes) : nullptr;
     if (nullptr == boot || nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
         return nullptr;
     }
@@ -234,9 +227,7 @@ uct_ep_h network::boot_endpoint(const std::byte *address, std::size_t bytes) {
     return ep;
 }
 
-void network::impl::post(uct_ep_h ep, std::vector<std::byte> message) {
-    outbox.push_back({ep, std::move(message)});
-}
+void network::impl::post(uct_ep_h ep, std::vector<std::byte> message) { outbox.push_back({ep, std::move(message)}); }
 
 // Inside the transport's callback, where no endpoint is made: kept for the next look.
 ucs_status_t network::impl::boot_am(void *arg, void *data, std::size_t bytes, unsigned) {
@@ -300,14 +291,12 @@ void network::finish_join(network_connection *c, const std::byte *endpoint) {
     n.waiting.remove(c->id);
     c->ready = true;
     if (!parse(c->peer.data(), c->peer.size(), &a) ||
-        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device,
-                                       reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
+        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         impl::lost(&n, c->ep, UCS_ERR_UNREACHABLE);
     }
 }
 
-void network::serve_request(std::uint64_t id, const std::byte *endpoint, const std::byte *address,
-                            std::size_t bytes) {
+void network::serve_request(std::uint64_t id, const std::byte *endpoint, const std::byte *address, std::size_t bytes) {
     impl &n = *impl_;
     network_address a;
     uct_ep_h boot = nullptr;
@@ -335,8 +324,7 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
     std::vector<std::byte> m(sizeof(head) + n.attr.ep_addr_len);
     std::memcpy(m.data(), &head, sizeof(head));
     if (UCS_OK != uct_ep_get_address(c->ep, reinterpret_cast<uct_ep_addr_t *>(m.data() + sizeof(head))) ||
-        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device,
-                                       reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
+        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         n.drop(c.release());
         refuse();
         return;

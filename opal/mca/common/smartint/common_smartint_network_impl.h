@@ -25,11 +25,11 @@ namespace smartint {
 
 struct network_connection {
     uct_ep_h ep = nullptr;
-    bool ready = true;      // false: the peer's endpoint is not known yet
-    bool used = false;      // a message went out
-    bool adopted = true;    // false: the peer asked for it, and nobody here uses it
-    std::uint64_t id = 0;   // while it is not ready: its name in the peer's answer
-    uct_ep_h asked = nullptr; // over which endpoint the peer was asked
+    bool ready = true;           // false: the peer's endpoint is not known yet
+    bool used = false;           // a message went out
+    bool adopted = true;         // false: the peer asked for it, and nobody here uses it
+    std::uint64_t id = 0;        // while it is not ready: its name in the peer's answer
+    uct_ep_h asked = nullptr;    // over which endpoint the peer was asked
     std::vector<std::byte> peer; // its address, where endpoints are joined
 };
 
@@ -61,18 +61,18 @@ struct network::impl {
     uct_iface_h boot = nullptr;
     uct_iface_attr_t boot_attr{};
     std::map<std::vector<std::byte>, uct_ep_h> boot_endpoints; // by the peer's address
-    id_table<network_connection> waiting;      // for the peer's answer
-    std::deque<std::vector<std::byte>> inbox;  // arrived, not handled inside the callback
+    id_table<network_connection> waiting;                      // for the peer's answer
+    std::deque<std::vector<std::byte>> inbox;                  // arrived, not handled inside the callback
     struct outgoing {
         uct_ep_h ep;
         std::vector<std::byte> bytes;
     };
     std::deque<outgoing> outbox; // found no room
-    int epoll = -1; // of both interfaces' descriptors
+    int epoll = -1;              // of both interfaces' descriptors
     unsigned passive = 0;        // connections that peers asked for and nobody adopted
     unsigned most_passive = 0;
 
-    std::string seen; // transports found, for the message
+    std::string seen;  // transports found, for the message
     std::string limit; // why the one asked for can't be used, where that is so
 
     static ucs_status_t am(void *arg, void *data, std::size_t bytes, unsigned);
@@ -85,11 +85,10 @@ struct network::impl {
     std::vector<unsigned> devices(const uct_tl_resource_desc_t *list, unsigned count, const network_config &cfg);
     bool open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg, uct_iface_h *out,
                     uct_iface_attr_t *out_attr);
-    bool open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count,
-                        const uct_tl_resource_desc_t &main, const network_config &cfg);
+    bool open_bootstrap(const uct_tl_resource_desc_t *list, unsigned count, const uct_tl_resource_desc_t &main,
+                        const network_config &cfg);
     // nullptr: the transport refuses. With nullptr addresses: to be joined.
-    uct_ep_h make_endpoint(uct_iface_h on, const uct_device_addr_t *device,
-                           const uct_iface_addr_t *address);
+    uct_ep_h make_endpoint(uct_iface_h on, const uct_device_addr_t *device, const uct_iface_addr_t *address);
     int both_descriptors(int main);
     void post(uct_ep_h ep, std::vector<std::byte> message);
     void drop(network_connection *c);

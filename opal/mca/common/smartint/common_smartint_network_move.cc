@@ -37,8 +37,7 @@ void transfer_done(uct_completion_t *self) {
 }
 
 uct_completion_t *make_completion(network_completion *c) {
-    static_assert(sizeof(c->storage) >= sizeof(uct_completion_t) &&
-                      0 == offsetof(network_completion, storage),
+    static_assert(sizeof(c->storage) >= sizeof(uct_completion_t) && 0 == offsetof(network_completion, storage),
                   "transfer_done casts between the two");
     auto *completion = new (c->storage) uct_completion_t{};
     completion->func = transfer_done;
@@ -73,9 +72,7 @@ uct_rkey_bundle_t *bundle(network_key *k) {
 }
 
 uct_rkey_t key_of(const network_key *k) {
-    return nullptr == k || !k->valid
-               ? UCT_INVALID_RKEY
-               : reinterpret_cast<const uct_rkey_bundle_t *>(k->storage)->rkey;
+    return nullptr == k || !k->valid ? UCT_INVALID_RKEY : reinterpret_cast<const uct_rkey_bundle_t *>(k->storage)->rkey;
 }
 
 } // namespace
@@ -90,7 +87,8 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
     errno = 0;
     if (UCS_OK != uct_md_mem_reg(n.md, const_cast<void *>(address), bytes,
                                  UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle)) {
-        // The limit is the administrator's, and worth a word; that memory can't be written, or is a file's, is the program's.
+        // The limit is the administrator's, and worth a word; that memory can't be written, or is a file's, is the
+        // program's.
         if (ENOMEM == errno || EAGAIN == errno || EPERM == errno) {
             tell(topic::not_registered, std::to_string(bytes).c_str(), std::strerror(errno));
         }
@@ -129,9 +127,8 @@ void network::release(network_key *k) {
     k->valid = false;
 }
 
-network::result network::send(void *connection, std::uint64_t word, const void *header,
-                              std::uint32_t header_bytes, const void *payload,
-                              std::uint32_t payload_bytes) {
+network::result network::send(void *connection, std::uint64_t word, const void *header, std::uint32_t header_bytes,
+                              const void *payload, std::uint32_t payload_bytes) {
     packed p{word, header, payload, header_bytes, payload_bytes};
     if (__builtin_expect(!of(connection)->ready, 0)) {
         return result::again;
@@ -146,8 +143,7 @@ network::result network::send(void *connection, std::uint64_t word, const void *
 
 network::result network::send_in_place(void *connection, std::uint64_t word, const void *header,
                                        std::uint32_t header_bytes, const std::byte *payload,
-                                       std::uint32_t payload_bytes, network_completion *c,
-                                       bool *queued) {
+                                       std::uint32_t payload_bytes, network_completion *c, bool *queued) {
     std::byte whole[sizeof(word) + 64];
     const std::uint32_t whole_bytes = static_cast<std::uint32_t>(sizeof(word)) + header_bytes;
     *queued = false;
@@ -160,14 +156,13 @@ network::result network::send_in_place(void *connection, std::uint64_t word, con
     std::memcpy(whole, &word, sizeof(word));
     std::memcpy(whole + sizeof(word), header, header_bytes);
     const uct_iov_t iov = piece(payload, nullptr, payload_bytes);
-    const ucs_status_t status = uct_ep_am_zcopy(of(connection)->ep, impl::am_id, whole, whole_bytes,
-                                                &iov, 1, 0, make_completion(c));
+    const ucs_status_t status =
+        uct_ep_am_zcopy(of(connection)->ep, impl::am_id, whole, whole_bytes, &iov, 1, 0, make_completion(c));
     return posted(of(connection), status, queued);
 }
 
-network::result network::write(void *connection, const std::byte *local, const network_memory *m,
-                               std::uint64_t bytes, std::uint64_t remote, const network_key *k,
-                               network_completion *c, bool *queued) {
+network::result network::write(void *connection, const std::byte *local, const network_memory *m, std::uint64_t bytes,
+                               std::uint64_t remote, const network_key *k, network_completion *c, bool *queued) {
     *queued = false;
     if (!of(connection)->ready) {
         return result::again;
@@ -177,9 +172,8 @@ network::result network::write(void *connection, const std::byte *local, const n
                   queued);
 }
 
-network::result network::read(void *connection, std::byte *local, const network_memory *m,
-                              std::uint64_t bytes, std::uint64_t remote, const network_key *k,
-                              network_completion *c, bool *queued) {
+network::result network::read(void *connection, std::byte *local, const network_memory *m, std::uint64_t bytes,
+                              std::uint64_t remote, const network_key *k, network_completion *c, bool *queued) {
     *queued = false;
     if (!of(connection)->ready) {
         return result::again;

@@ -31,8 +31,8 @@ void fill(layout::address_cell &cell, std::uint32_t generation, const std::byte 
     cell.generation.store(generation, std::memory_order_release); // N1, pairs with N2
 }
 
-// A node's entry, taken by whoever names it first; -1: the table is full. No entry is ever freed and all are searched in
-// one order, so that two who enter the same node meet at the same word, however long either stands still.
+// A node's entry, taken by whoever names it first; -1: the table is full. No entry is ever freed and all are searched
+// in one order, so that two who enter the same node meet at the same word, however long either stands still.
 std::int32_t enter(segment &board, std::uint64_t identity) {
     for (std::uint32_t probe = 0; probe < board.nodes(); ++probe) {
         const auto i = static_cast<std::uint32_t>((identity + probe) % board.nodes());
@@ -106,11 +106,11 @@ std::int32_t publish_node(segment &board, const remote_node &node) {
 }
 
 bool is_published(const segment &board, std::uint32_t index) {
-    return board.node(index).helper.generation.load(std::memory_order_acquire) >= layout::first_address; // N2, pairs with N1
+    // N2, pairs with N1
+    return board.node(index).helper.generation.load(std::memory_order_acquire) >= layout::first_address;
 }
 
-layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
-                                          const helper_address &address) {
+layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index, const helper_address &address) {
     const layout::node_entry &to = board.node(index);
     layout::relay_message_moved m{};
     m.head = relay_header(board, 0, to.secret_hi, to.secret_lo);
@@ -142,8 +142,8 @@ bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32
     return true;
 }
 
-layout::relay_message_header relay_header(const segment &board, std::uint32_t count,
-                                          std::uint64_t secret_hi, std::uint64_t secret_lo) {
+layout::relay_message_header relay_header(const segment &board, std::uint32_t count, std::uint64_t secret_hi,
+                                          std::uint64_t secret_lo) {
     layout::relay_message_header h{};
     h.magic = static_cast<std::uint32_t>(layout::magic);
     h.version = layout::version;
@@ -156,8 +156,8 @@ layout::relay_message_header relay_header(const segment &board, std::uint32_t co
 
 bool addressed_here(const segment &board, const layout::relay_message_header &h) {
     const layout::segment_header &mine = board.header();
-    return static_cast<std::uint32_t>(layout::magic) == h.magic && layout::version == h.version &&
-           mine.job == h.job && mine.secret_hi == h.secret_hi && mine.secret_lo == h.secret_lo;
+    return static_cast<std::uint32_t>(layout::magic) == h.magic && layout::version == h.version && mine.job == h.job &&
+           mine.secret_hi == h.secret_hi && mine.secret_lo == h.secret_lo;
 }
 
 } // namespace smartint

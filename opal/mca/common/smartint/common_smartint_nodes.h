@@ -44,14 +44,13 @@ bool is_published(const segment &board, std::uint32_t index);
 
 // Of a message to the helper of a node whose board has this secret: `count` notices follow, at most
 // relay_batch, or 0 for messages of other kinds.
-layout::relay_message_header relay_header(const segment &board, std::uint32_t count,
-                                          std::uint64_t secret_hi, std::uint64_t secret_lo);
+layout::relay_message_header relay_header(const segment &board, std::uint32_t count, std::uint64_t secret_hi,
+                                          std::uint64_t secret_lo);
 // It is from this job and for this node.
 bool addressed_here(const segment &board, const layout::relay_message_header &h);
 
 // To node `index` of the table, which is_published(): this node's helper is at `address` now.
-layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index,
-                                          const helper_address &address);
+layout::relay_message_moved compose_moved(const segment &board, std::uint32_t index, const helper_address &address);
 // Such a message, from a helper or a rank: a new address goes into the table, and so does a node that nobody
 // here has met. False: it is wrong or not for this node. *index: whose address it is, -1: the table is full.
 bool take_moved(segment &board, const layout::relay_message_moved &m, std::int32_t *index);

@@ -75,7 +75,8 @@ struct list_hook {
     }
 };
 
-// Operations that are done, in that order, linked through themselves: until the components are told. O: recv_op or send_op.
+// Operations that are done, in that order, linked through themselves: until the components are told. O: recv_op or
+// send_op.
 template <class O> class done_list {
 public:
     done_list() = default;
@@ -124,11 +125,11 @@ struct recv_op {
     std::uint64_t received = 0;  // min(announced, capacity) once done
     // progress
     state_word state;
-    bool blocking = false;  // its caller waits inside the engine: never armed
-    bool failed = false;    // the peer is lost
-    bool tracked = false;   // counted as outstanding by the engine
-    bool in_flight = false; // counted as needing the transport drained
-    bool streamed = false;  // through the ring, as both waited: in the count of its sender
+    bool blocking = false;      // its caller waits inside the engine: never armed
+    bool failed = false;        // the peer is lost
+    bool tracked = false;       // counted as outstanding by the engine
+    bool in_flight = false;     // counted as needing the transport drained
+    bool streamed = false;      // through the ring, as both waited: in the count of its sender
     std::uint32_t expected = 0; // bytes that the engine counts as expected
     std::uint32_t burst = 0;    // the number of those that are timed together with it; 0: none
     int board_index = not_armed;
@@ -138,16 +139,16 @@ struct recv_op {
     // of a rendezvous; a whole message touches nothing from here on
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
-    std::uint64_t arrived = 0;  // bytes that came in, copy pipeline
-    std::uint64_t moved = 0;    // of them, bytes in place
-    std::uint64_t credited = 0; // bytes the sender was told of
-    std::uint32_t credit_bytes = 0; // so many between two of those
-    std::uint32_t unpacking = 0; // fragments kept for the application thread
+    std::uint64_t arrived = 0;           // bytes that came in, copy pipeline
+    std::uint64_t moved = 0;             // of them, bytes in place
+    std::uint64_t credited = 0;          // bytes the sender was told of
+    std::uint32_t credit_bytes = 0;      // so many between two of those
+    std::uint32_t unpacking = 0;         // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
-    bool reading = false;      // a network read is not completed; `completion` is in use
+    bool reading = false;                // a network read is not completed; `completion` is in use
     std::uint64_t reading_bytes = 0;
-    network_memory memory;     // registered, for a read or write by the network
-    network_key key;           // of the sender's memory
+    network_memory memory; // registered, for a read or write by the network
+    network_key key;       // of the sender's memory
     network_completion completion;
     copy_job job;
 
@@ -179,13 +180,13 @@ struct send_op {
     std::uint64_t wanted = 0;   // bytes the receiver takes
     std::uint64_t moved = 0;    // bytes handed to the transport
     std::uint64_t consumed = 0; // bytes the receiver acknowledged, copy pipeline
-    bool writing = false; // a network write is not completed; `completion` is in use
+    bool writing = false;       // a network write is not completed; `completion` is in use
     network_completion completion;
-    network_memory memory; // registered, for a read or write by the network
-    network_key key;       // of the receiver's memory
+    network_memory memory;      // registered, for a read or write by the network
+    network_key key;            // of the receiver's memory
     std::uint64_t begun = 0;    // the number of its rendezvous among this process's, 0: none
     std::uint32_t sequence = 0; // of its RTS
-    bool noticed = false;  // its notice went out before the RTS did
+    bool noticed = false;       // its notice went out before the RTS did
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;

@@ -118,12 +118,12 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
     rendezvous_kind r{};
     wake_kind w{};
 #define SMARTINT_STRING(n, def, level, help)
-#define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                      \
-    if (p.n < (lowest) || p.n > (highest)) {                                                       \
-        *name = #n;                                                                                \
-        *value = std::to_string(p.n);                                                              \
-        *remedy = "use a number from " #lowest " to " #highest;                                    \
-        return false;                                                                              \
+#define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                                          \
+    if (p.n < (lowest) || p.n > (highest)) {                                                                           \
+        *name = #n;                                                                                                    \
+        *value = std::to_string(p.n);                                                                                  \
+        *remedy = "use a number from " #lowest " to " #highest;                                                        \
+        return false;                                                                                                  \
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -155,8 +155,7 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *remedy = "use a power of two";
         return false;
     }
-    if ("tcp" != p.transport && "rc" != p.transport && "ud" != p.transport &&
-        "none" != p.transport) {
+    if ("tcp" != p.transport && "rc" != p.transport && "ud" != p.transport && "none" != p.transport) {
         *name = "transport";
         *value = p.transport;
         *remedy = "use tcp, rc, ud or none";

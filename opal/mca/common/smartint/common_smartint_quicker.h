@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Which of two ways to move a message is the quicker one on this machine, by its size. Nobody can tell beforehand: where
-// two cores had a fast cache in common 64 KiB took 2 us through the ring and 7 by a direct copy, 1 MiB 27 and 50; where
-// they had not, 9 and 3, 85 and 30. So both are used, and timed.
+// Which of two ways to move a message is the quicker one on this machine, by its size. Nobody can tell beforehand:
+// where two cores had a fast cache in common 64 KiB took 2 us through the ring and 7 by a direct copy, 1 MiB 27 and 50;
+// where they had not, 9 and 3, 85 and 30. So both are used, and timed.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ public:
 
     static bool same_size(std::uint64_t a, std::uint64_t b) { return row(a) == row(b); }
 
-    // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its turn, then
-    // the quicker one, and once in `again` times the other, as machines change. `otherwise` where it is not found out, as
-    // what was done could not be timed.
+    // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its
+    // turn, then the quicker one, and once in `again` times the other, as machines change. `otherwise` where it is not
+    // found out, as what was done could not be timed.
     way choose(std::uint64_t bytes, way otherwise) {
         one_size &s = sizes_[row(bytes)];
         const unsigned use = s.uses++;
@@ -41,9 +41,9 @@ public:
         return known(s.ways[s.several]) ? better(s.ways[s.several]) : otherwise;
     }
 
-    // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least counts,
-    // as memory is touched for the first time; then the mean, where more than twice of it is twice: a process that lost its
-    // processor for once says little, one that often does, as there are more than processors, much.
+    // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least
+    // counts, as memory is touched for the first time; then the mean, where more than twice of it is twice: a process
+    // that lost its processor for once says little, one that often does, as there are more than processors, much.
     void took(std::uint64_t bytes, way how, bool several, std::uint64_t moved, std::uint64_t ns) {
         one_size &s = sizes_[row(bytes)];
         s.several = several ? 1 : 0;

@@ -30,23 +30,13 @@ namespace smartint {
 struct ring_word {
     static constexpr std::uint64_t mark = 0xA5;
     static constexpr std::uint8_t pad_type = 0xff;
-    static constexpr std::uint64_t pack(std::uint32_t bytes, std::uint16_t source,
-                                        std::uint8_t type) {
+    static constexpr std::uint64_t pack(std::uint32_t bytes, std::uint16_t source, std::uint8_t type) {
         return static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint64_t>(source) << 16 |
                static_cast<std::uint64_t>(type) << 8 | mark;
     }
-    static constexpr std::uint32_t bytes(std::uint64_t w)
-    {
-        return static_cast<std::uint32_t>(w >> 32);
-    }
-    static constexpr std::uint16_t source(std::uint64_t w)
-    {
-        return static_cast<std::uint16_t>(w >> 16);
-    }
-    static constexpr std::uint8_t type(std::uint64_t w)
-    {
-        return static_cast<std::uint8_t>(w >> 8);
-    }
+    static constexpr std::uint32_t bytes(std::uint64_t w) { return static_cast<std::uint32_t>(w >> 32); }
+    static constexpr std::uint16_t source(std::uint64_t w) { return static_cast<std::uint16_t>(w >> 16); }
+    static constexpr std::uint8_t type(std::uint64_t w) { return static_cast<std::uint8_t>(w >> 8); }
     static constexpr bool sound(std::uint64_t w) { return (w & 0xff) == mark; }
 };
 
@@ -95,9 +85,8 @@ public:
                 next_ = take != need ? need : at + need;
                 size_ = need;
                 if (take != need) {
-                    publish(at, ring_word::pack(
-                                    static_cast<std::uint32_t>(to_end - sizeof(std::uint64_t)), 0,
-                                    ring_word::pad_type));
+                    publish(at, ring_word::pack(static_cast<std::uint32_t>(to_end - sizeof(std::uint64_t)), 0,
+                                                ring_word::pad_type));
                     return base_ + sizeof(std::uint64_t);
                 }
                 return base_ + at + sizeof(std::uint64_t);
@@ -109,7 +98,7 @@ public:
     bool holds_more_than(std::uint64_t bytes) const {
         const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
         const std::uint64_t tail = control_->tail.load(std::memory_order_relaxed); // later: never the smaller one
-        return tail > head && tail - head > bytes; // but for what a peer forges
+        return tail > head && tail - head > bytes;                                 // but for what a peer forges
     }
 
     void commit(std::byte *payload, std::uint64_t word) {
@@ -182,11 +171,10 @@ public:
         }
     }
 
-    // Not under the gate: has a producer taken room that was not given back yet? It may have been read all the same, where
-    // somebody waits for more of it.
+    // Not under the gate: has a producer taken room that was not given back yet? It may have been read all the same,
+    // where somebody waits for more of it.
     bool anything() const {
-        return control_->tail.load(std::memory_order_relaxed) !=
-               control_->head.load(std::memory_order_relaxed);
+        return control_->tail.load(std::memory_order_relaxed) != control_->head.load(std::memory_order_relaxed);
     }
 
     // Give back the record of the last peek.
@@ -225,8 +213,8 @@ private:
                 0, std::memory_order_relaxed); // ordered before the reuse of the line by H1
         }
         head_ += size_;
-        // Given back line by line, the room of a full ring goes to whoever sends short messages, and a longer one might never
-        // find enough. Where one waits it is given back by the quarter.
+        // Given back line by line, the room of a full ring goes to whoever sends short messages, and a longer one might
+        // never find enough. Where one waits it is given back by the quarter.
         if (0 == control_->wanted.load(std::memory_order_relaxed)) {
             publish_head();
         } else if (head_ - published_ >= capacity_ / 4) {

@@ -55,8 +55,7 @@ rma::~rma() {
     }
 }
 
-rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> members,
-                        bool dynamic) {
+rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> members, bool dynamic) {
     auto made = std::make_unique<rma_window>();
     rma_window *w = made.get();
     w->id = id;
@@ -112,8 +111,8 @@ void rma::destroy(rma_window *w) {
 bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
         if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
-                  !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers ||
-                  !p->under_way.empty() || !p->ending.empty())) {
+                  !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers || !p->under_way.empty() ||
+                  !p->ending.empty())) {
             return false;
         }
     }
@@ -134,7 +133,8 @@ bool rma::attach(rma_window *w, std::uint64_t base, std::uint64_t bytes) {
 
 bool rma::detach(rma_window *w, std::uint64_t base) {
     // the last one that begins there: an empty one may have come to another
-    const auto r = std::find_if(w->regions.rbegin(), w->regions.rend(), [&](const rma_region &x) { return base == x.base; });
+    const auto r =
+        std::find_if(w->regions.rbegin(), w->regions.rend(), [&](const rma_region &x) { return base == x.base; });
     if (r == w->regions.rend()) {
         return false;
     }
@@ -206,8 +206,8 @@ void rma::settle_state(rma_peer *p) {
     if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
-    } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) || p->fetching + p->getting >= worthwhile ||
-               (p->gets_done != p->gets_begun && nullptr != p->head)) {
+    } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) ||
+               p->fetching + p->getting >= worthwhile || (p->gets_done != p->gets_begun && nullptr != p->head)) {
         now = flight::brisk; // less, that nothing waits for, is taken when the next call comes
     }
     fly(p, now);
@@ -245,8 +245,7 @@ unsigned rma::progress(bool by_thread) {
         p->listed = false; // a fence that gets through in here lists it once more
         const rma_item *before = p->head;
         const std::size_t owed = p->replies.size();
-        while (!p->replies.empty() && step::done == reply(p)) {
-        }
+        while (!p->replies.empty() && step::done == reply(p)) {}
         end_transfers(p);
         pump(p);
         hurry_bundle(p);
@@ -261,7 +260,8 @@ unsigned rma::progress(bool by_thread) {
         settle_state(p);
         events += before != p->head || owed != p->replies.size() ? 1 : 0;
         // What is blocked is listed again by the message that opens it.
-        if (!p->listed && (p->owed_wake || p->passing || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
+        if (!p->listed &&
+            (p->owed_wake || p->passing || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
             p->listed = true;
             ++i;
         } else {
@@ -315,8 +315,8 @@ void rma::finish() {
     }
 }
 
-// There is a thread that sleeps, and this process may go away to compute. In a wait of the application nobody need come:
-// whoever would have armed is looked after when that is over.
+// There is a thread that sleeps, and this process may go away to compute. In a wait of the application nobody need
+// come: whoever would have armed is looked after when that is over.
 template <class W> bool rma::may_arm(W *whose, std::vector<W *> *unasked) {
     if (!e_.can_arm()) {
         return false;
@@ -333,7 +333,8 @@ template <class W> bool rma::may_arm(W *whose, std::vector<W *> *unasked) {
 template bool rma::may_arm(rma_peer *, std::vector<rma_peer *> *);
 template bool rma::may_arm(rma_window *, std::vector<rma_window *> *);
 
-// Most of it came in that wait. Another thread may begin one meanwhile, and what cannot be asked for then is listed anew.
+// Most of it came in that wait. Another thread may begin one meanwhile, and what cannot be asked for then is listed
+// anew.
 void rma::wait_is_over() {
     const std::size_t windows = unasked_windows_.size();
     const std::size_t peers = unasked_peers_.size();
@@ -371,9 +372,7 @@ void rma::arm_flush(rma_peer *p) {
     }
 }
 
-void rma::disarm(int *index) {
-    e_.disarm_request(index);
-}
+void rma::disarm(int *index) { e_.disarm_request(index); }
 
 // All that waits for this process ends with an error, and so does what needs all of the window.
 unsigned rma::lost(endpoint *ep) {

@@ -10,9 +10,9 @@
 // as it gets. So a call never waits for its epoch to open, and epochs that are begun before the
 // last one ended simply stand further back.
 //
-// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_bundle.cc several in one, rma_wake.cc the target's attention,
-// rma_direct.cc copies inside a node, rma_network.cc the network's own reads and writes, rma_arrive.cc
-// messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
+// Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_bundle.cc several in one,
+// rma_wake.cc the target's attention, rma_direct.cc copies inside a node, rma_network.cc the network's own reads and
+// writes, rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
 
 #include <deque>
@@ -65,25 +65,33 @@ struct rma_network_state {
 // One place in an origin's queue.
 struct rma_item {
     enum class what : std::uint8_t {
-        put, get, accumulate, fetch, // operations
-        await_post, lock, unlock, flush, complete,
+        put,
+        get,
+        accumulate,
+        fetch, // operations
+        await_post,
+        lock,
+        unlock,
+        flush,
+        complete,
         local, // until all before it is complete at the origin
     };
     rma_item *next = nullptr;
     what kind = what::put;
-    bool begun = false;      // lock: asked for; unlock: let go by this process, at the ack
-    bool exclusive = false;  // lock, and such an unlock
-    bool passes = false;     // lock: shared ones after a while, see let_pass
-    bool for_fence = false;  // flush
-    bool waiting = false;    // get or fetch: all asked for, out of the queue
-    bool by_message = false; // put or get: though a direct copy could do it
-    bool slack = false;      // put or get: a large copy inside the node, not before the network is at work
+    bool begun = false;                 // lock: asked for; unlock: let go by this process, at the ack
+    bool exclusive = false;             // lock, and such an unlock
+    bool passes = false;                // lock: shared ones after a while, see let_pass
+    bool for_fence = false;             // flush
+    bool waiting = false;               // get or fetch: all asked for, out of the queue
+    bool by_message = false;            // put or get: though a direct copy could do it
+    bool slack = false;                 // put or get: a large copy inside the node, not before the network is at work
     rma_error failed = rma_error::none; // known of it, and told by its request
     rma_peer *peer = nullptr;
     rma_operator op = rma_operator::replace;
     rma_type type = rma_type::bytes;
     std::uint64_t after_fence = 0; // not before that many fences are through
-    std::uint32_t thread = 0; // lock: not asked for before those that this thread asked for earlier are held; 0: at once
+    // lock: not asked for before those that this thread asked for earlier are held; 0: at once
+    std::uint32_t thread = 0;
     rma_sync *sync = nullptr;
 
     // operations: memory of the origin, result of a get or fetch, memory of the target
@@ -145,51 +153,51 @@ struct rma_peer {
     // its memory, unless the window is dynamic
     std::uint64_t base = 0;
     std::uint64_t bytes = 0;
-    std::byte *mapped = nullptr; // the same memory in this process, or nullptr
+    std::byte *mapped = nullptr;           // the same memory in this process, or nullptr
     layout::window_words *words = nullptr; // its lock, if this process shares it
 
     // as origin
     rma_item *head = nullptr;
     rma_item *tail = nullptr;
-    std::uint64_t queued = 0; // bytes of operations that the queue has held since it was empty
-    bool requested = false;   // a request depends on it
-    bool postponed = false;   // to the next call; counted by the engine
-    bool overdue = false;     // no call came for long
-    std::uint32_t posts = 0;  // of the target, not used by an epoch yet
-    bool granted = false;     // the lock asked for by the item at the head
-    rma_hold held = rma_hold::none; // of the lock in `words`, by this process
-    rma_item *asked = nullptr; // lock that is asked for by message; what follows may go ahead of the grant
-    std::uint32_t ahead = 0;   // bytes that did
-    bool passing = false;      // a lock of all is asked for
-    std::uint64_t asked_at = 0; // us: that, or that it passes
-    bool unacked = false;     // stores sent, or in the bundle, since the last flush or unlock
-    std::vector<std::byte> bundle; // small stores that are not sent yet
-    bool stuck = false;       // the transport is full
-    std::uint32_t told = 0;   // sequence the target was last woken for
-    bool attentive = false;   // its application gave the last answer: it may still be in MPI
+    std::uint64_t queued = 0;        // bytes of operations that the queue has held since it was empty
+    bool requested = false;          // a request depends on it
+    bool postponed = false;          // to the next call; counted by the engine
+    bool overdue = false;            // no call came for long
+    std::uint32_t posts = 0;         // of the target, not used by an epoch yet
+    bool granted = false;            // the lock asked for by the item at the head
+    rma_hold held = rma_hold::none;  // of the lock in `words`, by this process
+    rma_item *asked = nullptr;       // lock that is asked for by message; what follows may go ahead of the grant
+    std::uint32_t ahead = 0;         // bytes that did
+    bool passing = false;            // a lock of all is asked for
+    std::uint64_t asked_at = 0;      // us: that, or that it passes
+    bool unacked = false;            // stores sent, or in the bundle, since the last flush or unlock
+    std::vector<std::byte> bundle;   // small stores that are not sent yet
+    bool stuck = false;              // the transport is full
+    std::uint32_t told = 0;          // sequence the target was last woken for
+    bool attentive = false;          // its application gave the last answer: it may still be in MPI
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
-    bool owed_wake = false;   // so it has not been woken for the last message, yet
-    std::uint64_t woken_at = 0; // us, by one that may go without
-    std::uint64_t owed_since = 0; // that this process waits for it, us; 0: it has not begun to
+    bool owed_wake = false;          // so it has not been woken for the last message, yet
+    std::uint64_t woken_at = 0;      // us, by one that may go without
+    std::uint64_t owed_since = 0;    // that this process waits for it, us; 0: it has not begun to
     std::uint64_t gets_begun = 0;
     std::uint64_t gets_done = 0;
     std::uint64_t gets_before = 0; // of gets_begun, those before the last end of an epoch, or flush
-    std::uint64_t fetching = 0; // bytes of fetches asked for and not here
-    std::uint64_t getting = 0;  // and of gets
-    std::list<rma_item *> acks; // flush and unlock items whose ack is to come
+    std::uint64_t fetching = 0;    // bytes of fetches asked for and not here
+    std::uint64_t getting = 0;     // and of gets
+    std::list<rma_item *> acks;    // flush and unlock items whose ack is to come
     std::list<std::pair<std::uint64_t, rma_item *>> locals; // until gets_done
-    int armed = not_armed; // request on the board for what the head waits for
+    int armed = not_armed;                                  // request on the board for what the head waits for
 
     // as origin, where the network reaches the target's memory
     enum class reach : std::uint8_t { unknown, asked, none, known } reached = reach::unknown;
     network_key key;
     std::vector<rma_item *> under_way; // all of them begun
-    unsigned transfers = 0;  // of them, of the head, or a flush
-    bool unflushed = false;  // written, and perhaps not there yet
-    std::uint64_t unposted_at = 0; // of fences_done, when that was
-    bool unposted = false;   // an exposure was completed, and stores of then may be on their way
-    bool broken_off = false; // the transport failed in one
-    std::vector<rma_item *> ending; // of a lost peer, once the transport is done with the memory of all
+    unsigned transfers = 0;            // of them, of the head, or a flush
+    bool unflushed = false;            // written, and perhaps not there yet
+    std::uint64_t unposted_at = 0;     // of fences_done, when that was
+    bool unposted = false;             // an exposure was completed, and stores of then may be on their way
+    bool broken_off = false;           // the transport failed in one
+    std::vector<rma_item *> ending;    // of a lost peer, once the transport is done with the memory of all
 
     // as target
     std::list<rma_reply> replies;
@@ -227,10 +235,10 @@ struct rma_member {
 };
 
 struct rma_fence {
-    std::uint64_t number = 0; // 1-based
+    std::uint64_t number = 0;          // 1-based
     std::unique_ptr<rma_sync> flushed; // this process's operations of the epoch that ends
-    unsigned round = 0;       // of the barrier: those that are through
-    bool sent = false;        // this round's message
+    unsigned round = 0;                // of the barrier: those that are through
+    bool sent = false;                 // this round's message
     rma_sync *sync = nullptr;
 };
 
@@ -240,7 +248,7 @@ struct rma_exposure {
     bool posted = false;
     bool silent = false; // no post is sent: its origins know
     bool nonblocking = false;
-    std::uint32_t open = 0; // origins that are not complete
+    std::uint32_t open = 0;   // origins that are not complete
     rma_sync *sync = nullptr; // of the wait
 };
 
@@ -255,20 +263,20 @@ struct rma_window {
     std::uint32_t id = 0;
     int rank = 0;
     bool dynamic = false;
-    bool far = false; // some member is reached by the network
+    bool far = false;                // some member is reached by the network
     std::vector<rma_region> regions; // of this process
     std::vector<rma_member> members;
     std::vector<std::unique_ptr<rma_peer>> peers;
     rma_error error = rma_error::none; // the first since a synchronization reported one
-    bool broken = false; // a member is lost: nothing that needs all can end well
+    bool broken = false;               // a member is lost: nothing that needs all can end well
 
     std::deque<rma_fence> fences;
     std::vector<std::unique_ptr<rma_sync>> left_over; // of fences that a loss ended: flushes point there
     std::uint64_t fences_begun = 0;
     std::uint64_t fences_done = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> rounds_in; // by fence, bits
-    int armed = not_armed; // for a fence's barrier
-    bool unasked = false;  // as a peer's
+    int armed = not_armed;                                      // for a fence's barrier
+    bool unasked = false;                                       // as a peer's
     bool postponed = false; // the barrier's next round, to the calls of this process, for a time
 
     std::deque<rma_exposure> exposures;
@@ -312,17 +320,16 @@ public:
     void submit(rma_peer *p, rma_item *op);
     // One piece put or got in memory that is mapped here, where nothing stands before it: done at
     // once. False: nothing happened, submit it.
-    bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
-                    bool get);
+    bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes, bool get);
     // The same for elements that are combined with the target's, and fetched before if result is not nullptr.
-    bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand,
-                      std::byte *result, std::uint64_t target, std::uint64_t bytes);
+    bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,
+                      std::uint64_t target, std::uint64_t bytes);
 
     // ---- epochs (rma_epoch.cc, rma_lock.cc); sync: gains a part per thing to wait for, or nullptr
     void fence(rma_window *w, rma_sync *sync);
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
-    void wait(rma_window *w, rma_sync *sync); // for the last exposure that was posted
-    bool test(rma_window *w);                 // the same, without waiting; true: it has ended
+    void wait(rma_window *w, rma_sync *sync);     // for the last exposure that was posted
+    bool test(rma_window *w);                     // the same, without waiting; true: it has ended
     void await_post(rma_peer *p, rma_sync *sync); // sync: or nullptr, what follows waits by itself
     void complete(rma_peer *p, rma_sync *sync);
     // thread: of the application, which takes its locks one after the other, whatever the windows, so that those who
@@ -339,9 +346,7 @@ public:
         return !p->unacked && p->acks.empty() && p->gets_done == p->gets_begun && 0 == p->transfers &&
                p->under_way.empty() && !p->unflushed;
     }
-    static bool quiet(const rma_peer *p) {
-        return nullptr == p->head && nullptr == p->asked && settled(p);
-    }
+    static bool quiet(const rma_peer *p) { return nullptr == p->head && nullptr == p->asked && settled(p); }
     void flush(rma_peer *p, rma_sync *sync);
     void flush_local(rma_peer *p, rma_sync *sync);
     rma_error take_error(rma_window *w);
@@ -352,11 +357,11 @@ public:
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
-    void take_what_is_postponed(); // the interrupt thread's, after a pass
+    void take_what_is_postponed();                          // the interrupt thread's, after a pass
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
-    void finish();                      // application thread: hooks().rma_done
+    void finish();                                          // application thread: hooks().rma_done
     bool unasked() const { return !unasked_peers_.empty() || !unasked_windows_.empty(); }
-    void wait_is_over(); // of the application: what it waited beside may need somebody to come for it now
+    void wait_is_over();         // of the application: what it waited beside may need somebody to come for it now
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
 private:
@@ -366,7 +371,7 @@ private:
 
     // rma.cc
     void activate(rma_peer *p);
-    void settle_state(rma_peer *p); // after changes: flying
+    void settle_state(rma_peer *p);              // after changes: flying
     void fly(rma_peer *p, rma_peer::flight now); // with what is due of it
     void end(rma_item *i, rma_error error = rma_error::none);
     void discard(rma_item *i);
@@ -416,13 +421,13 @@ private:
     step send_get(rma_peer *p, rma_item *i);
     step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
     // One message, in order behind those before it.
-    step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
-                  const std::byte *data, std::uint32_t bytes);
-    step send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,
-                      const std::byte *data, std::uint32_t bytes);
+    step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+                  std::uint32_t bytes);
+    step send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count, const std::byte *data,
+                      std::uint32_t bytes);
     // Small ones that stand outside the queue: sent or kept, never refused.
-    void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
-                  std::uint64_t at, rma_epoch_kind notice);
+    void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id, std::uint64_t at,
+                  rma_epoch_kind notice);
     std::uint8_t answer_flags() const; // of a target
 
     // rma_bundle.cc
@@ -465,10 +470,9 @@ private:
     void forget_keys(rma_window *w);
 
     // rma_arrive.cc
-    void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
-                const std::byte *data, std::uint32_t bytes);
-    void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data,
-                 std::uint32_t bytes);
+    void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+                std::uint32_t bytes);
+    void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data, std::uint32_t bytes);
     void on_ack(rma_peer *p);
     void on_grant(rma_peer *p);
     void take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes);
@@ -478,10 +482,9 @@ private:
     static const rma_region *region_of(const rma_window *w, std::uint64_t at);
     static bool inside(const rma_window *w, std::uint64_t base, std::uint64_t bytes);
     static bool pieces_inside(const rma_window *w, const rma_run &run);
-    bool runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
-                     std::uint64_t *bytes) const;
-    void store(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs,
-               const std::byte *data, std::uint32_t bytes);
+    bool runs_inside(const rma_window *w, const std::vector<rma_run> &runs, std::uint64_t *bytes) const;
+    void store(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+               std::uint32_t bytes);
     void refuse(rma_peer *p, const wire::rma_head &head);
     step reply(rma_peer *p);
     step send_data(rma_peer *p, rma_reply &r);
@@ -520,22 +523,22 @@ private:
     rma_transfer *free_transfers_ = nullptr;
     id_table<rma_item> gets_; // and fetches: waiting for data
     std::vector<rma_peer *> active_;
-    std::vector<rma_item *> locks_; // of threads, in the order of the calls, until they are held
+    std::vector<rma_item *> locks_;         // of threads, in the order of the calls, until they are held
     std::vector<rma_peer *> unasked_peers_; // see may_arm
     std::vector<rma_window *> unasked_windows_;
     rma_sync *done_ = nullptr, **done_tail_ = &done_;
-    bool sending_ = false; // a message: what a loss would end is in use
+    bool sending_ = false;           // a message: what a loss would end is in use
     std::vector<endpoint *> losing_; // meanwhile
-    int serving_ = not_armed; // the request on the board for what only this process can do
+    int serving_ = not_armed;        // the request on the board for what only this process can do
     bool by_thread_ = false;
     bool in_progress_ = false;
     bool more_ = false;
-    unsigned at_hand_ = 0; // operations without a pass
+    unsigned at_hand_ = 0;              // operations without a pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
-    std::vector<std::byte> packed_; // data of a message, gathered
-    std::vector<std::byte> fetched_; // what was at the target
-    std::vector<std::byte> combined_; // what is to be there
-    std::vector<std::byte> joined_; // runs and data of a message
+    std::vector<std::byte> packed_;     // data of a message, gathered
+    std::vector<std::byte> fetched_;    // what was at the target
+    std::vector<std::byte> combined_;   // what is to be there
+    std::vector<std::byte> joined_;     // runs and data of a message
     std::vector<std::vector<std::byte>> spare_bundles_;
     std::vector<rma_run> runs_;    // of the message being sent
     std::vector<rma_run> arrived_; // of the one being taken in

@@ -87,8 +87,8 @@ void rma::take_kept(rma_peer *p) {
     }
 }
 
-void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs,
-                 const std::byte *data, std::uint32_t bytes) {
+void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs, const std::byte *data,
+                 std::uint32_t bytes) {
     using kind = wire::rma_kind;
     if (h.kind <= kind::complete) {
         e_.stats_.add(stat::rma_served);
@@ -163,8 +163,7 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     }
 }
 
-void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data,
-                  std::uint32_t bytes) {
+void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, std::uint32_t bytes) {
     rma_item *i = gets_.find(h.id);
     if (nullptr == i || i->peer != p) {
         e_.refuse();

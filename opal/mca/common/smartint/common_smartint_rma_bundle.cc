@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Small stores towards another node are kept, and go in one message: with what is waited for behind them, or when there are
-// enough of them, or in the next pass. Over sockets a message costs two system calls, many times what it takes to copy them;
-// and a store alone wakes nobody, so that a target that computes looks at it no earlier than at the mark behind it.
+// Small stores towards another node are kept, and go in one message: with what is waited for behind them, or when there
+// are enough of them, or in the next pass. Over sockets a message costs two system calls, many times what it takes to
+// copy them; and a store alone wakes nobody, so that a target that computes looks at it no earlier than at the mark
+// behind it.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_part = 2048;    // bytes of a message that is kept; more is worth to be under way early
 constexpr std::size_t most_bundle = 16384; // bytes of all
-constexpr std::size_t most_spare = 4; // buffers that nobody uses
+constexpr std::size_t most_spare = 4;      // buffers that nobody uses
 
 constexpr std::size_t part_bytes(std::size_t message) {
     return sizeof(wire::rma_part) + (message + wire::rma_part_step - 1) / wire::rma_part_step * wire::rma_part_step;
@@ -31,7 +32,8 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
     const std::size_t most = std::min<std::size_t>(most_bundle, p->ep->max_payload);
     const std::size_t part = part_bytes(whole);
     // Ahead of a grant all goes at once: its target has it when the lock comes, and its origin may compute from now on.
-    if (route::network != p->ep->way || nullptr != p->asked || whole > most_part || part > most || wire::rma_kind::lock == kind) {
+    if (route::network != p->ep->way || nullptr != p->asked || whole > most_part || part > most ||
+        wire::rma_kind::lock == kind) {
         return place::alone;
     }
     if (!p->bundle.empty() && p->bundle.size() + part <= most) {
@@ -42,8 +44,8 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
 
 } // namespace
 
-// What stands behind stores of other windows or targets is not to be seen before them by whoever both are for, where that can
-// be helped: they would go in the next pass.
+// What stands behind stores of other windows or targets is not to be seen before them by whoever both are for, where
+// that can be helped: they would go in the next pass.
 void rma::send_other_bundles(const rma_peer *p) {
     for (rma_peer *other : active_) {
         if (other != p) {
@@ -139,7 +141,8 @@ void rma::open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes) {
             return;
         }
         std::memcpy(&h, data, sizeof(h));
-        const bool kept = wire::rma_kind::none != h.kind && h.kind <= wire::rma_kind::complete && wire::rma_kind::lock != h.kind;
+        const bool kept =
+            wire::rma_kind::none != h.kind && h.kind <= wire::rma_kind::complete && wire::rma_kind::lock != h.kind;
         if (!kept || h.runs > (part.bytes - sizeof(h)) / sizeof(rma_run)) {
             e_.refuse();
             return;

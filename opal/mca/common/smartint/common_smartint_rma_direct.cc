@@ -17,28 +17,26 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_pieces = 256;     // of one call; the kernel takes 1024
-constexpr std::uint64_t alone_bytes = 65536; // combined at a time: others wait so long
-constexpr std::uint64_t span_bytes = 262144; // read with the gaps, to be picked apart here
-constexpr std::uint64_t span_piece = 4096;   // if they are no larger: those are worth a piece of their own
-constexpr std::uint64_t small_gap = 1024;    // read in less time than the kernel takes for one more piece
-constexpr std::uint64_t small_piece = 8192;  // below that messages are faster than the kernel's copies, if there are
-constexpr std::uint64_t many_pieces = 32;    // so many
-constexpr std::uint64_t busy_ring = 32768;   // bytes of others that a target has not taken in yet
-constexpr std::uint64_t by_two_from = 4096;  // in any pieces: half of a copy by the kernel goes into finding the pages
-constexpr unsigned served_every = 64;        // operations that need no pass of the engine
-constexpr std::uint64_t slack_from = 262144; // a copy that keeps the network waiting for some 50 us
+constexpr std::size_t most_pieces = 256;      // of one call; the kernel takes 1024
+constexpr std::uint64_t alone_bytes = 65536;  // combined at a time: others wait so long
+constexpr std::uint64_t span_bytes = 262144;  // read with the gaps, to be picked apart here
+constexpr std::uint64_t span_piece = 4096;    // if they are no larger: those are worth a piece of their own
+constexpr std::uint64_t small_gap = 1024;     // read in less time than the kernel takes for one more piece
+constexpr std::uint64_t small_piece = 8192;   // below that messages are faster than the kernel's copies, if there are
+constexpr std::uint64_t many_pieces = 32;     // so many
+constexpr std::uint64_t busy_ring = 32768;    // bytes of others that a target has not taken in yet
+constexpr std::uint64_t by_two_from = 4096;   // in any pieces: half of a copy by the kernel goes into finding the pages
+constexpr unsigned served_every = 64;         // operations that need no pass of the engine
+constexpr std::uint64_t slack_from = 262144;  // a copy that keeps the network waiting for some 50 us
 constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
 
 // Pieces of memory for one side of a call: at most `bytes`. How many bytes.
-std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t bytes, iovec *out,
-                          std::size_t *count) {
+std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t bytes, iovec *out, std::size_t *count) {
     std::uint64_t listed = 0;
     *count = 0;
     while (listed < bytes && *count < most_pieces) {
         const auto p = cursor.look(bytes - listed);
-        out[(*count)++] = {reinterpret_cast<void *>(base + static_cast<std::uint64_t>(p.offset)),
-                           p.bytes};
+        out[(*count)++] = {reinterpret_cast<void *>(base + static_cast<std::uint64_t>(p.offset)), p.bytes};
         cursor.advance(p.bytes);
         listed += p.bytes;
     }
@@ -60,8 +58,7 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
     if ((!stores && nullptr == p->words) || p->window->dynamic || 0 != i->id) {
         return false;
     }
-    return nullptr != p->mapped || route::self == p->ep->way ||
-           (route::shared == p->ep->way && e_.may_copy(p->ep));
+    return nullptr != p->mapped || route::self == p->ep->way || (route::shared == p->ep->way && e_.may_copy(p->ep));
 }
 
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
@@ -87,8 +84,8 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
     return p->window->far && bytes >= slack_from && route::shared == p->ep->way;
 }
 
-// A program of nothing but operations that are done when they return would serve nobody: the thread, which is never left
-// alone for long enough, would only be rung at every call.
+// A program of nothing but operations that are done when they return would serve nobody: the thread, which is never
+// left alone for long enough, would only be rung at every call.
 void rma::serve_now_and_then() {
     if (e_.called_for() || 0 == ++at_hand_ % served_every) {
         e_.pass(false, false);
@@ -122,8 +119,7 @@ rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
     return step::full;
 }
 
-bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes,
-                     bool get) {
+bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes, bool get) {
     if (for_slack(p, bytes) || !at_hand(p)) {
         return false;
     }
@@ -134,8 +130,8 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
     return true;
 }
 
-bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand,
-                       std::byte *result, std::uint64_t target, std::uint64_t bytes) {
+bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,
+                       std::uint64_t target, std::uint64_t bytes) {
     if (bytes > alone_bytes || !at_hand(p)) {
         return false;
     }
@@ -245,7 +241,8 @@ bool rma::read_span(rma_peer *p, rma_item *i, std::uint64_t most) {
     packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
     const iovec local{packed_.data(), bytes};
     const iovec remote{reinterpret_cast<void *>(i->target + static_cast<std::uint64_t>(run.offset)), bytes};
-    if (static_cast<ssize_t>(bytes) != process_vm_readv(static_cast<pid_t>(e_.pid_of(p->ep)), &local, 1, &remote, 1, 0)) {
+    if (static_cast<ssize_t>(bytes) !=
+        process_vm_readv(static_cast<pid_t>(e_.pid_of(p->ep)), &local, 1, &remote, 1, 0)) {
         return false; // the pieces themselves will tell why
     }
     rma_layout wanted;

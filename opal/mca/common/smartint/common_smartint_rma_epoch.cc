@@ -10,8 +10,8 @@
 namespace smartint {
 
 // ---- fence: all this process did is done at its targets, then a barrier by messages: in round r
-// to the process 2^r further on. Nobody stores into others' memory before all are in. What a blocking program would have
-// ended before it can be under way here still, of epochs that return requests: those go first, exposures too.
+// to the process 2^r further on. Nobody stores into others' memory before all are in. What a blocking program would
+// have ended before it can be under way here still, of epochs that return requests: those go first, exposures too.
 
 void rma::fence(rma_window *w, rma_sync *sync) {
     rma_fence &f = w->fences.emplace_back();
@@ -74,8 +74,7 @@ bool rma::moves(const rma_window *w) {
 
 // Fences and exposures wait for each other where they were begun in turn.
 void rma::drive_epochs(rma_window *w) {
-    while (end_fences(w) || end_exposures(w)) {
-    }
+    while (end_fences(w) || end_exposures(w)) {}
 }
 
 // True: one is through.
@@ -106,8 +105,8 @@ bool rma::end_fences(rma_window *w) {
             if (!f.sent) {
                 f.sent = true;
                 const unsigned to = (static_cast<unsigned>(w->rank) + distance) % n;
-                send_now(peer(w, static_cast<int>(to)), wire::rma_kind::barrier, 0, f.number,
-                         f.round, rma_epoch_kind::fence);
+                send_now(peer(w, static_cast<int>(to)), wire::rma_kind::barrier, 0, f.number, f.round,
+                         rma_epoch_kind::fence);
             }
             if (0 == (w->rounds_in[f.number] & distance)) {
                 through = false;
@@ -182,17 +181,14 @@ bool rma::end_exposures(rma_window *w) {
                 p->exposed = true;
                 ++x.open;
                 if (!x.silent) {
-                    send_now(p, wire::rma_kind::post,
-                             x.nonblocking ? wire::rma_nonblocking : 0, 0, 0,
+                    send_now(p, wire::rma_kind::post, x.nonblocking ? wire::rma_nonblocking : 0, 0, 0,
                              rma_epoch_kind::post);
                 }
             }
         }
         if ((0 != x.open && !w->broken) || nullptr == x.sync) {
             if (0 != x.open && x.nonblocking && not_armed == w->armed_complete && may_arm(w)) {
-                e_.arm_request(
-                    exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)),
-                    &w->armed_complete);
+                e_.arm_request(exact_pattern(make_rma_key(rma_epoch_kind::complete, w->id, 0)), &w->armed_complete);
             }
             break;
         }

@@ -27,9 +27,7 @@ template <class T> struct stored {
 
 template <class V, class I> struct stored<packed_pair<V, I>> {
     static constexpr std::uint32_t bytes = sizeof(V) + sizeof(I);
-    static packed_pair<V, I> load(const std::byte *p) {
-        return {stored<V>::load(p), stored<I>::load(p + sizeof(V))};
-    }
+    static packed_pair<V, I> load(const std::byte *p) { return {stored<V>::load(p), stored<I>::load(p + sizeof(V))}; }
     static void store(std::byte *p, const packed_pair<V, I> &v) {
         stored<V>::store(p, v.value);
         stored<I>::store(p + sizeof(V), v.index);
@@ -54,8 +52,7 @@ struct c_bool {
 
 template <class T> constexpr bool is_integer = std::is_integral_v<T>;
 template <class T>
-constexpr bool is_logical = is_integer<T> || std::is_same_v<T, fortran_logical> ||
-                            std::is_same_v<T, c_bool>;
+constexpr bool is_logical = is_integer<T> || std::is_same_v<T, fortran_logical> || std::is_same_v<T, c_bool>;
 
 // Integers are summed and multiplied as unsigned ones, wide enough not to be promoted to int: an
 // overflow wraps.
@@ -144,16 +141,14 @@ template <rma_operator op, class T> T combine(const T &a, const T &b) {
 
 using kernel = void (*)(std::byte *, const std::byte *, std::uint64_t);
 
-template <rma_operator op, class T>
-void run(std::byte *target, const std::byte *operand, std::uint64_t count) {
+template <rma_operator op, class T> void run(std::byte *target, const std::byte *operand, std::uint64_t count) {
     using s = stored<T>;
     for (; count > 0; --count, target += s::bytes, operand += s::bytes) {
         s::store(target, combine<op, T>(s::load(target), s::load(operand)));
     }
 }
 
-template <class T>
-void replace(std::byte *target, const std::byte *operand, std::uint64_t count) {
+template <class T> void replace(std::byte *target, const std::byte *operand, std::uint64_t count) {
     std::memcpy(target, operand, count * stored<T>::bytes);
 }
 
@@ -201,17 +196,31 @@ template <class T> constexpr row row_for() {
 // In the order of rma_type.
 constexpr row table[] = {
     row{},
-    row_for<std::int8_t>(), row_for<std::uint8_t>(), row_for<std::int16_t>(),
-    row_for<std::uint16_t>(), row_for<std::int32_t>(), row_for<std::uint32_t>(),
-    row_for<std::int64_t>(), row_for<std::uint64_t>(),
-    row_for<float>(), row_for<double>(), row_for<long double>(),
-    row_for<std::complex<float>>(), row_for<std::complex<double>>(),
+    row_for<std::int8_t>(),
+    row_for<std::uint8_t>(),
+    row_for<std::int16_t>(),
+    row_for<std::uint16_t>(),
+    row_for<std::int32_t>(),
+    row_for<std::uint32_t>(),
+    row_for<std::int64_t>(),
+    row_for<std::uint64_t>(),
+    row_for<float>(),
+    row_for<double>(),
+    row_for<long double>(),
+    row_for<std::complex<float>>(),
+    row_for<std::complex<double>>(),
     row_for<std::complex<long double>>(),
-    row_for<c_bool>(), row_for<raw_byte>(), row_for<fortran_logical>(),
-    row_for<packed_pair<float, int>>(), row_for<packed_pair<double, int>>(),
-    row_for<packed_pair<long double, int>>(), row_for<packed_pair<short, int>>(),
-    row_for<packed_pair<int, int>>(), row_for<packed_pair<long, int>>(),
-    row_for<packed_pair<float, float>>(), row_for<packed_pair<double, double>>(),
+    row_for<c_bool>(),
+    row_for<raw_byte>(),
+    row_for<fortran_logical>(),
+    row_for<packed_pair<float, int>>(),
+    row_for<packed_pair<double, int>>(),
+    row_for<packed_pair<long double, int>>(),
+    row_for<packed_pair<short, int>>(),
+    row_for<packed_pair<int, int>>(),
+    row_for<packed_pair<long, int>>(),
+    row_for<packed_pair<float, float>>(),
+    row_for<packed_pair<double, double>>(),
 };
 static_assert(sizeof(table) / sizeof(table[0]) == static_cast<unsigned>(rma_type::count_));
 
@@ -236,8 +245,7 @@ bool rma_defined(rma_operator op, rma_type type) {
            nullptr != table[static_cast<unsigned>(type)].by_operator[static_cast<unsigned>(op)];
 }
 
-void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand,
-               std::uint64_t count) {
+void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand, std::uint64_t count) {
     const row &r = table[static_cast<unsigned>(type)];
     if (rma_operator::swap_if_equal == op) {
         swap_if_equal(r.bytes, target, operand);
@@ -246,8 +254,8 @@ void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byt
     r.by_operator[static_cast<unsigned>(op)](target, operand, count);
 }
 
-void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at,
-                  std::uint64_t bytes, const std::byte *operand, std::uint64_t operand_step) {
+void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at, std::uint64_t bytes,
+                  const std::byte *operand, std::uint64_t operand_step) {
     const std::uint64_t unit = rma_type_bytes(type);
     while (0 != bytes) {
         const auto p = at.look(bytes);

@@ -15,20 +15,50 @@ namespace smartint {
 
 enum class rma_type : std::uint8_t {
     none,
-    i8, u8, i16, u16, i32, u32, i64, u64,
-    f32, f64, f80,        // float, double, long double
-    c32, c64, c80,        // complex of these
-    boolean,              // C's and C++'s, one byte
-    bytes,                // 1 byte: bitwise and replace only
-    logical32,            // Fortran's, 4 bytes: 0 or not
-    pair_f32, pair_f64, pair_f80, pair_i16, pair_i32, pair_i64, // (value, int)
-    pair_2f32, pair_2f64, // (value, index), both of the value's type
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    i64,
+    u64,
+    f32,
+    f64,
+    f80, // float, double, long double
+    c32,
+    c64,
+    c80,       // complex of these
+    boolean,   // C's and C++'s, one byte
+    bytes,     // 1 byte: bitwise and replace only
+    logical32, // Fortran's, 4 bytes: 0 or not
+    pair_f32,
+    pair_f64,
+    pair_f80,
+    pair_i16,
+    pair_i32,
+    pair_i64, // (value, int)
+    pair_2f32,
+    pair_2f64, // (value, index), both of the value's type
     count_
 };
 
 enum class rma_operator : std::uint8_t {
     none,
-    replace, no_op, sum, prod, max, min, land, lor, lxor, band, bor, bxor, maxloc, minloc,
+    replace,
+    no_op,
+    sum,
+    prod,
+    max,
+    min,
+    land,
+    lor,
+    lxor,
+    band,
+    bor,
+    bxor,
+    maxloc,
+    minloc,
     swap_if_equal, // compare_and_swap
     count_
 };
@@ -39,12 +69,11 @@ bool rma_defined(rma_operator op, rma_type type);
 
 // target[i] = target[i] op operand[i], packed, `count` elements, any alignment. For a pair that
 // is defined; what is not leaves the target as it is.
-void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand,
-               std::uint64_t count);
+void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand, std::uint64_t count);
 
 // The same where the elements lie in pieces: `bytes` of them from `at` on, which advances. Every
 // element has `operand_step` bytes of operand.
-void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at,
-                  std::uint64_t bytes, const std::byte *operand, std::uint64_t operand_step);
+void rma_apply_at(rma_operator op, rma_type type, std::byte *base, rma_cursor &at, std::uint64_t bytes,
+                  const std::byte *operand, std::uint64_t operand_step);
 
 } // namespace smartint

@@ -20,13 +20,11 @@ namespace {
 
 constexpr std::uint64_t pass_after_us = 2000; // many times what an exclusive lock is held for, mostly
 constexpr unsigned most_doublings = 9;        // of it: a second
-constexpr unsigned most_tries = 200;   // in the call, before the target is asked: some microseconds
-constexpr unsigned spins = 64;         // before the processor is given to others
-constexpr unsigned look_every = 16384; // whether the one waited for lives
+constexpr unsigned most_tries = 200;          // in the call, before the target is asked: some microseconds
+constexpr unsigned spins = 64;                // before the processor is given to others
+constexpr unsigned look_every = 16384;        // whether the one waited for lives
 
-bool dead(std::uint32_t pid) {
-    return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno);
-}
+bool dead(std::uint32_t pid) { return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno); }
 
 } // namespace
 
@@ -59,7 +57,8 @@ void rma::lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread
 
 // The first of this thread's that is not held, or nullptr.
 rma_item *rma::first_lock(std::uint32_t thread) const {
-    const auto first = std::find_if(locks_.begin(), locks_.end(), [&](const rma_item *i) { return thread == i->thread; });
+    const auto first =
+        std::find_if(locks_.begin(), locks_.end(), [&](const rma_item *i) { return thread == i->thread; });
     return locks_.end() == first ? nullptr : *first;
 }
 
@@ -83,8 +82,8 @@ void rma::unlock(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::unl
 
 bool rma::try_take(rma_peer *p, bool exclusive, std::uint32_t thread) {
     const rma_window *w = p->window;
-    if (nullptr == p->words || (0 != thread && nullptr != first_lock(thread)) || nullptr != p->head || rma_hold::none != p->held ||
-        w->fences_done < w->fences_begun || !take_lock(*p->words, exclusive, false)) {
+    if (nullptr == p->words || (0 != thread && nullptr != first_lock(thread)) || nullptr != p->head ||
+        rma_hold::none != p->held || w->fences_done < w->fences_begun || !take_lock(*p->words, exclusive, false)) {
         return false;
     }
     e_.stats_.add(stat::rma_locks_direct);
@@ -103,9 +102,7 @@ bool rma::try_drop(rma_peer *p) {
     return true;
 }
 
-bool rma::far(const rma_peer *p) {
-    return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped;
-}
+bool rma::far(const rma_peer *p) { return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped; }
 
 bool rma::try_lock(rma_peer *p, bool exclusive) {
     if (nullptr == p->words) {
@@ -137,8 +134,7 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             p->unposted = false; // who may be locked is not exposed: it has seen all exposures to their end
             return step::done;
         }
-        if (const step s = send_mark(p, i, wire::rma_kind::lock,
-                                     i->exclusive ? wire::rma_exclusive : 0);
+        if (const step s = send_mark(p, i, wire::rma_kind::lock, i->exclusive ? wire::rma_exclusive : 0);
             step::done != s) {
             return s;
         }
@@ -198,10 +194,10 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
     grant_waiters(w, p);
 }
 
-// It has waited for long, for others that hold a shared lock as it wants one, and may be waited for: with it all go that want
-// a shared lock. Behind an exclusive one that is held it stays in its place. One that is not in the queue has been granted
-// its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others passed is passed
-// after twice the time the next time: locks of all that follow each other would keep it out for ever.
+// It has waited for long, for others that hold a shared lock as it wants one, and may be waited for: with it all go
+// that want a shared lock. Behind an exclusive one that is held it stays in its place. One that is not in the queue has
+// been granted its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others
+// passed is passed after twice the time the next time: locks of all that follow each other would keep it out for ever.
 void rma::let_pass(rma_peer *p) {
     auto &waiters = p->window->waiters;
     const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });

@@ -12,9 +12,7 @@
 namespace smartint {
 
 // One turn of a loop that waits for another processor.
-inline void relax() {
-    __builtin_ia32_pause();
-}
+inline void relax() { __builtin_ia32_pause(); }
 
 // Take the lock if it is free for that. from_queue: though some stand in the member's queue; for
 // the member itself, which lets the first of them have it.
@@ -28,8 +26,7 @@ inline bool take_lock(layout::window_words &words, bool exclusive, bool from_que
         }
         const std::uint64_t next = exclusive ? old | window_exclusive : old + 1;
         // W1, pairs with W2: what the last holder stored is seen
-        if (words.lock.compare_exchange_weak(old, next, std::memory_order_acquire,
-                                             std::memory_order_relaxed)) {
+        if (words.lock.compare_exchange_weak(old, next, std::memory_order_acquire, std::memory_order_relaxed)) {
             return true;
         }
     }

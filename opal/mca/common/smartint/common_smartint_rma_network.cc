@@ -140,11 +140,10 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
         const std::uint64_t bytes = next_piece(i->target_layout.bytes() - s.begun, least, most);
         rma_transfer *t = take_transfer(p, i);
         bool queued = false;
-        const network::result r =
-            put ? e_.network_.write(ep->bulk, s.local + s.begun, &s.memory, bytes, s.remote + s.begun, &p->key,
-                                    &t->completion, &queued)
-                : e_.network_.read(ep->control, s.local + s.begun, &s.memory, bytes, s.remote + s.begun, &p->key,
-                                   &t->completion, &queued);
+        const network::result r = put ? e_.network_.write(ep->bulk, s.local + s.begun, &s.memory, bytes,
+                                                          s.remote + s.begun, &p->key, &t->completion, &queued)
+                                      : e_.network_.read(ep->control, s.local + s.begun, &s.memory, bytes,
+                                                         s.remote + s.begun, &p->key, &t->completion, &queued);
         if (const step begun = posted(t, r, queued); step::done != begun) {
             return begun;
         }
@@ -208,8 +207,8 @@ rma::step rma::send_key(rma_peer *p) {
     if (!w->offered) {
         w->offered = true;
         const bool wanted = 0 != r.bytes && (network_reaches(true) || network_reaches(false));
-        w->reachable = wanted && (!caps.registers ||
-                                  e_.network_.pin(reinterpret_cast<const void *>(r.base), r.bytes, &w->memory));
+        w->reachable =
+            wanted && (!caps.registers || e_.network_.pin(reinterpret_cast<const void *>(r.base), r.bytes, &w->memory));
         e_.stats_.add(stat::fallbacks, wanted && !w->reachable ? 1 : 0);
     }
     wire::rma_head h{};

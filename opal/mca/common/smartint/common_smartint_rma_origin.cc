@@ -87,8 +87,8 @@ void rma::take_head(rma_peer *p) {
 }
 
 // There was no room for the head of the queue: the target makes some, unless it is for the network's own work over a
-// connection that is there: transfers, and the flush that at_rest() could not begin. Messages need the target's processor,
-// whatever was written before them.
+// connection that is there: transfers, and the flush that at_rest() could not begin. Messages need the target's
+// processor, whatever was written before them.
 bool rma::target_makes_room(const rma_peer *p, const rma_item *i) const {
     if (nullptr == i->network && !(p->unflushed && ends_something(i->kind))) {
         return true;
@@ -138,11 +138,12 @@ void rma::go_on(rma_peer *p) {
 }
 
 // Inside a node the thread, woken when the peer lets the queue go on, would copy: the wake takes longer than that where
-// there is little, and where no core is idle the copy takes the same time from the computation. So it is postponed to the
-// calls, as large messages are, and the thread comes when they are late. But a request may be waited for much later,
-// here and at the target. False: it is not postponed.
+// there is little, and where no core is idle the copy takes the same time from the computation. So it is postponed to
+// the calls, as large messages are, and the thread comes when they are late. But a request may be waited for much
+// later, here and at the target. False: it is not postponed.
 bool rma::postpone_to_calls(rma_peer *p) {
-    if (route::shared != p->ep->way || p->requested || p->overdue || (p->queued > e_.params_.arm_from && !e_.crowded())) {
+    if (route::shared != p->ep->way || p->requested || p->overdue ||
+        (p->queued > e_.params_.arm_from && !e_.crowded())) {
         return false;
     }
     if (!p->postponed) {
@@ -265,14 +266,15 @@ rma::step rma::run_lock(rma_peer *p, rma_item *i) {
     return over(p, i);
 }
 
-// All that was sent is answered by itself, and the answer is waited for in MPI: whoever computes wants a notice, which goes
-// with an ack.
+// All that was sent is answered by itself, and the answer is waited for in MPI: whoever computes wants a notice, which
+// goes with an ack.
 bool rma::answers_do(const rma_peer *p, const rma_item *i) {
     return !p->unacked && p->acks.empty() && !i->for_fence && !i->requested();
 }
 
 // Flush and unlock: until the target says that it has taken in what was sent, unless nothing is on its way. A lock that
-// this process holds in the target's words it lets go of by itself, behind a flush; the target does the others at an unlock.
+// this process holds in the target's words it lets go of by itself, behind a flush; the target does the others at an
+// unlock.
 rma::step rma::run_flush(rma_peer *p, rma_item *i) {
     const bool unlocks = rma_item::what::unlock == i->kind;
     const bool mine = rma_hold::none != p->held;
@@ -304,7 +306,7 @@ rma::step rma::run_flush(rma_peer *p, rma_item *i) {
         }
     }
     p->unacked = false;
-    if (i->for_fence) { // a fence waits: its next step must not wait for MPI
+    if (i->for_fence) {              // a fence waits: its next step must not wait for MPI
         arm(p, rma_epoch_kind::ack); // while it is known what kind of queue this is
     }
     take_head(p);
@@ -379,8 +381,8 @@ bool rma::follows_messages(const rma_peer *p, const rma_item *i) {
 }
 
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
-    // The target reads for a get when it can, and stores at once. Here the data has the queue go on; the thread hears of
-    // what comes behind it.
+    // The target reads for a get when it can, and stores at once. Here the data has the queue go on; the thread hears
+    // of what comes behind it.
     if (rma_item::what::get != i->kind && p->gets_done < p->gets_before) {
         if (p->owed_wake && !e_.application_waits()) {
             wake_target(p);

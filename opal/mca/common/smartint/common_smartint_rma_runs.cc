@@ -17,8 +17,7 @@ void rma_layout::append(const rma_run &run) {
     element_bytes_ += run.bytes();
     if (!runs_.empty() && 1 == run.count) {
         rma_run &last = runs_.back();
-        const std::int64_t end =
-            last.offset + last.stride * static_cast<std::int64_t>(last.count - 1);
+        const std::int64_t end = last.offset + last.stride * static_cast<std::int64_t>(last.count - 1);
         if (1 == last.count && end + static_cast<std::int64_t>(last.length) == run.offset) {
             last.length += run.length;
             return;
@@ -83,8 +82,7 @@ bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high) {
         return false;
     }
     *low = std::min(run.offset, last);
-    return !__builtin_add_overflow(std::max(run.offset, last),
-                                   static_cast<std::int64_t>(run.length), high);
+    return !__builtin_add_overflow(std::max(run.offset, last), static_cast<std::int64_t>(run.length), high);
 }
 
 bool rma_layout::bounds(std::int64_t *low, std::int64_t *high) const {
@@ -101,19 +99,16 @@ bool rma_layout::bounds(std::int64_t *low, std::int64_t *high) const {
         first = false;
     }
     std::int64_t span = 0;
-    if (repeat_ - 1 > INT64_MAX ||
-        __builtin_mul_overflow(extent_, static_cast<std::int64_t>(repeat_ - 1), &span)) {
+    if (repeat_ - 1 > INT64_MAX || __builtin_mul_overflow(extent_, static_cast<std::int64_t>(repeat_ - 1), &span)) {
         return false;
     }
-    return span >= 0 ? !__builtin_add_overflow(*high, span, high)
-                     : !__builtin_add_overflow(*low, span, low);
+    return span >= 0 ? !__builtin_add_overflow(*high, span, high) : !__builtin_add_overflow(*low, span, low);
 }
 
 rma_cursor::piece rma_cursor::look(std::uint64_t most) const {
     const rma_run &run = layout_->runs()[run_];
     const std::int64_t offset = static_cast<std::int64_t>(turn_) * layout_->extent() + run.offset +
-                                static_cast<std::int64_t>(piece_) * run.stride +
-                                static_cast<std::int64_t>(in_);
+                                static_cast<std::int64_t>(piece_) * run.stride + static_cast<std::int64_t>(in_);
     return {offset, std::min(most, run.length - in_)};
 }
 
@@ -139,8 +134,7 @@ void rma_cursor::step() {
     }
 }
 
-std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit,
-                               std::vector<rma_run> *out) {
+std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out) {
     const rma_cursor start = *this;
     const std::size_t before = out->size();
     std::uint64_t taken = 0;
@@ -192,8 +186,8 @@ void rma_cursor::pass(const rma_run &strip, std::uint64_t count) {
 namespace {
 
 template <std::size_t Length>
-void copy_small(std::byte *to, std::int64_t to_stride, const std::byte *from,
-                std::int64_t from_stride, std::uint64_t count) {
+void copy_small(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride,
+                std::uint64_t count) {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
         std::byte kept[Length]; // in a register: both may overlap
         std::memcpy(kept, from + i * from_stride, Length);
@@ -202,8 +196,8 @@ void copy_small(std::byte *to, std::int64_t to_stride, const std::byte *from,
 }
 
 // memmove: a put may name its own process, and overlap.
-void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from,
-                 std::int64_t from_stride, std::uint64_t length, std::uint64_t count) {
+void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride,
+                 std::uint64_t length, std::uint64_t count) {
     switch (length) {
     case 4:
         return copy_small<4>(to, to_stride, from, from_stride, count);
@@ -227,8 +221,7 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from,
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = from.strip(bytes);
-        copy_pieces(to, static_cast<std::int64_t>(s.length), base + s.offset, s.stride, s.length,
-                    s.count);
+        copy_pieces(to, static_cast<std::int64_t>(s.length), base + s.offset, s.stride, s.length, s.count);
         from.pass(s, s.count);
         to += s.bytes();
         bytes -= s.bytes();
@@ -238,16 +231,14 @@ void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uin
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = to.strip(bytes);
-        copy_pieces(base + s.offset, s.stride, from, static_cast<std::int64_t>(s.length), s.length,
-                    s.count);
+        copy_pieces(base + s.offset, s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
         to.pass(s, s.count);
         from += s.bytes();
         bytes -= s.bytes();
     }
 }
 
-void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
-              std::uint64_t bytes) {
+void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run t = to.strip(bytes);
         const rma_run f = from.strip(bytes);

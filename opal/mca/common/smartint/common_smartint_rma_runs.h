@@ -37,9 +37,7 @@ public:
     // The runs so far are one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
 
-    bool contiguous() const {
-        return runs_.empty() || (1 == runs_.size() && 1 == repeat_ && 1 == runs_[0].count);
-    }
+    bool contiguous() const { return runs_.empty() || (1 == runs_.size() && 1 == repeat_ && 1 == runs_[0].count); }
     std::uint64_t bytes() const { return element_bytes_ * repeat_; }
     std::uint64_t pieces() const;
     // From where to where, relative to the base. False: it does not fit into 63 bits.
@@ -79,8 +77,7 @@ public:
     void pass(const rma_run &strip, std::uint64_t count);
     // Runs that cover what follows, for a message: at most `most` bytes in at most `entries` runs
     // and one more, of which there must be enough for one unit; a multiple of `unit`. Advances. How many bytes.
-    std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit,
-                       std::vector<rma_run> *out);
+    std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out);
 
 private:
     void step();
@@ -96,7 +93,6 @@ private:
 // Packed bytes out of or into memory; both cursors advance by `bytes`.
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes);
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes);
-void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
-              std::uint64_t bytes);
+void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from, std::uint64_t bytes);
 
 } // namespace smartint

@@ -11,8 +11,8 @@
 namespace smartint {
 namespace {
 
-constexpr unsigned most_runs = 64;              // of one message that has room for more data than runs
-constexpr std::uint64_t large = 32768;          // worth waking a target that computes, at once
+constexpr unsigned most_runs = 64;     // of one message that has room for more data than runs
+constexpr std::uint64_t large = 32768; // worth waking a target that computes, at once
 
 // Of one message: at most half of it. Where datagrams are small (ud by Ethernet: 1024 bytes) these are a few.
 unsigned runs_towards(const endpoint *ep) {
@@ -39,8 +39,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
             return step::blocked; // data that arrives goes on
         }
-        std::uint64_t room = std::min<std::uint64_t>(
-            p->ep->max_payload - (entries + 1) * sizeof(rma_run), fetches ? wire::rma_fetch_bytes : ~0ULL);
+        std::uint64_t room = std::min<std::uint64_t>(p->ep->max_payload - (entries + 1) * sizeof(rma_run),
+                                                     fetches ? wire::rma_fetch_bytes : ~0ULL);
         if (nullptr != p->asked) { // no larger than what may go ahead
             room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
         }
@@ -48,15 +48,14 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         const rma_cursor origin_before = i->origin_at;
         runs_.clear();
         const std::uint64_t at = i->target_at.done();
-        const auto bytes = static_cast<std::uint32_t>(
-            i->target_at.take(room - room % unit, entries, unit, &runs_));
+        const auto bytes = static_cast<std::uint32_t>(i->target_at.take(room - room % unit, entries, unit, &runs_));
         for (rma_run &run : runs_) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
         const std::byte *data = operand_of(i, bytes);
         const std::uint32_t data_bytes = !operand ? 0 : swaps ? 2 * unit : bytes;
         wire::rma_head h{};
-        h.kind = fetches                     ? wire::rma_kind::fetch
+        h.kind = fetches                ? wire::rma_kind::fetch
                  : what::put == i->kind ? wire::rma_kind::put
                                         : wire::rma_kind::accumulate;
         h.op = static_cast<std::uint8_t>(i->op);
@@ -143,8 +142,8 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
     return s;
 }
 
-rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs,
-                        const std::byte *data, std::uint32_t bytes) {
+rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+                        std::uint32_t bytes) {
     head.name = e_.me_.name;
     head.window = p->window->id;
     head.runs = static_cast<std::uint32_t>(runs.size());
@@ -160,8 +159,8 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     if (kept && !may_go_ahead(p, whole)) {
         return step::blocked;
     }
-    const step s = kept ? send_in_order(p, head, runs, data, bytes)
-                        : send_message(p, head, runs.data(), runs.size(), data, bytes);
+    const step s =
+        kept ? send_in_order(p, head, runs, data, bytes) : send_message(p, head, runs.data(), runs.size(), data, bytes);
     if (step::done == s && kept && nullptr != p->asked) {
         p->ahead += static_cast<std::uint32_t>(whole);
         e_.stats_.add(stat::rma_ahead);
@@ -205,8 +204,8 @@ rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *ru
     return step::blocked;
 }
 
-void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id,
-                   std::uint64_t at, rma_epoch_kind notice) {
+void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id, std::uint64_t at,
+                   rma_epoch_kind notice) {
     wire::rma_head h{};
     h.name = e_.me_.name;
     h.window = p->window->id;

@@ -73,8 +73,7 @@ bool rma::pieces_inside(const rma_window *w, const rma_run &run) {
 }
 
 // *bytes: of all runs, those behind one that is not inside too, as an origin is told how much will not come.
-bool rma::runs_inside(const rma_window *w, const std::vector<rma_run> &runs,
-                      std::uint64_t *bytes) const {
+bool rma::runs_inside(const rma_window *w, const std::vector<rma_run> &runs, std::uint64_t *bytes) const {
     bool good = true;
     *bytes = 0;
     for (const rma_run &run : runs) {
@@ -102,8 +101,8 @@ void rma::refuse(rma_peer *p, const wire::rma_head &h) {
     r.at = h.at;
 }
 
-void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs,
-                const std::byte *data, std::uint32_t bytes) {
+void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs, const std::byte *data,
+                std::uint32_t bytes) {
     using kind = wire::rma_kind;
     rma_window *w = p->window;
     p->incoming = kind::get == h.kind || kind::fetch == h.kind ? 0 : h.more;
@@ -204,8 +203,7 @@ rma::step rma::reply(rma_peer *p) {
         h.flags = answer_flags();
         s = transmit(p, h, {}, nullptr, 0);
         if (step::done == s && kind::ack == r.kind && route::self != p->ep->way && !r.waited) {
-            e_.post_notice(p->ep,
-                           make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
+            e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
         }
     }
@@ -232,8 +230,7 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
             more_ = true;
             return step::again;
         }
-        const std::uint64_t most =
-            std::min<std::uint64_t>({p->ep->max_payload, total - r.sent, room});
+        const std::uint64_t most = std::min<std::uint64_t>({p->ep->max_payload, total - r.sent, room});
         const std::byte *data = nullptr;
         std::uint64_t bytes = most;
         const rma_cursor before = r.cursor;

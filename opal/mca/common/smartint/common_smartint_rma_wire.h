@@ -25,13 +25,13 @@ enum class rma_kind : std::uint8_t {
     flush = 7,      // the same, the lock stays
     complete = 8,   // ends the exposure towards the sender
     // to the origin
-    data = 9,  // id, at: part of what a get or fetch asked for
+    data = 9, // id, at: part of what a get or fetch asked for
     grant = 10,
-    ack = 11,  // all before it is done
+    ack = 11,   // all before it is done
     fault = 12, // an operation was refused: error
-    post = 13, // the sender's memory is exposed to the receiver
+    post = 13,  // the sender's memory is exposed to the receiver
     // among all
-    barrier = 14, // id: fence, at: round
+    barrier = 14,  // id: fence, at: round
     released = 15, // the receiver's lock, which it has a queue for, by the sender who shares it
     // for what the network does without the target
     want_key = 16, // to the target
@@ -42,12 +42,12 @@ enum class rma_kind : std::uint8_t {
 };
 
 enum rma_flags : std::uint8_t {
-    rma_exclusive = 1, // lock
-    rma_no_operand = 2, // fetch: no data behind the runs
+    rma_exclusive = 1,   // lock
+    rma_no_operand = 2,  // fetch: no data behind the runs
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
-    rma_by_thread = 8, // data, grant, ack: by the interrupt thread, so the sender's application computes
-    rma_waited = 16, // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
-    rma_listens = 32, // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
+    rma_by_thread = 8,   // data, grant, ack: by the interrupt thread, so the sender's application computes
+    rma_waited = 16,     // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
+    rma_listens = 32,    // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
 };
 
 // What fetches of one origin may have a target keep until it is sent: in one message, and under way.

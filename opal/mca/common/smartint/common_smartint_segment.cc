@@ -66,8 +66,7 @@ int segment::reserve(std::uint64_t bytes) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return 0 == rc ? 0
-                   : fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(bytes >> 10) + " KiB needed)");
+    return 0 == rc ? 0 : fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(bytes >> 10) + " KiB needed)");
 }
 
 // Private copies: what decides where we read must not change under us.
@@ -90,9 +89,8 @@ int segment::create(const char *directory, const segment_shape &shape, void (*na
     if (sizeof(secret) != getrandom(secret, sizeof(secret), 0)) {
         return fail(errno, "no random bytes to be had");
     }
-    std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx",
-                  static_cast<unsigned>(geteuid()), shape.job,
-                  static_cast<unsigned long long>(secret[2]));
+    std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx", static_cast<unsigned>(geteuid()),
+                  shape.job, static_cast<unsigned long long>(secret[2]));
     if (std::strlen(directory) >= sizeof(ticket_.directory)) {
         return fail(ENAMETOOLONG, std::strerror(ENAMETOOLONG));
     }
@@ -148,20 +146,17 @@ int segment::validate(std::uint64_t bytes) {
     if (1 != h.ready.load(std::memory_order_acquire)) { // S2, pairs with S1
         return fail(EPROTO, "not initialised");
     }
-    if (layout::magic != h.magic || layout::version != h.version ||
-        layout::layout_sum != h.layout_sum) {
+    if (layout::magic != h.magic || layout::version != h.version || layout::layout_sum != h.layout_sum) {
         return fail(EPROTO, "layout version " + std::to_string(h.version) + ", expected " +
-                                std::to_string(layout::version) +
-                                ": two different builds of smartint on this node");
+                                std::to_string(layout::version) + ": two different builds of smartint on this node");
     }
     const segment_shape shape{h.job, h.slots, h.ring_bytes, h.helpers, h.node, h.nodes}; // read once
     if (!sane(shape)) {
         return fail(EPROTO, "geometry out of range");
     }
     const plan p = make_plan(shape);
-    if (p.total != bytes || p.total != h.total_bytes || p.stride != h.slot_stride ||
-        p.slots_offset != h.slots_offset || p.nodes_offset != h.nodes_offset ||
-        p.relay_offset != h.relay_offset || p.helper_offset != h.helper_offset) {
+    if (p.total != bytes || p.total != h.total_bytes || p.stride != h.slot_stride || p.slots_offset != h.slots_offset ||
+        p.nodes_offset != h.nodes_offset || p.relay_offset != h.relay_offset || p.helper_offset != h.helper_offset) {
         return fail(EPROTO, "sizes or offsets do not add up");
     }
     if (geteuid() != h.uid) {
@@ -205,8 +200,8 @@ int segment::open(const char *directory, const segment_ticket &ticket) {
         return error;
     }
     const auto &h = header();
-    if (h.secret_hi != ticket.secret_hi || h.secret_lo != ticket.secret_lo ||
-        h.slots != ticket.slots || h.ring_bytes != ticket.ring_bytes || h.job != ticket.job) {
+    if (h.secret_hi != ticket.secret_hi || h.secret_lo != ticket.secret_lo || h.slots != ticket.slots ||
+        h.ring_bytes != ticket.ring_bytes || h.job != ticket.job) {
         return fail(EPROTO, "not the segment of this job");
     }
     ticket_ = ticket;

@@ -31,7 +31,7 @@ struct segment_shape {
     std::uint32_t slots = 0;      // 1..max_slots
     std::uint32_t ring_bytes = 0; // a power of two, 16 KiB..64 MiB
     std::uint32_t helpers = 1;
-    std::uint64_t node = 0;                   // hash of this node's identity, for its helper to tell others
+    std::uint64_t node = 0;                  // hash of this node's identity, for its helper to tell others
     std::uint32_t nodes = layout::max_nodes; // other nodes there is room for, 1..max_nodes
 };
 
@@ -61,15 +61,11 @@ public:
     const segment_ticket &ticket() const { return ticket_; }
 
     layout::segment_header &header() const { return *at<layout::segment_header>(0); }
-    layout::helper_line &helper(unsigned i) const {
-        return at<layout::helper_line>(sizeof(layout::segment_header))[i];
-    }
+    layout::helper_line &helper(unsigned i) const { return at<layout::helper_line>(sizeof(layout::segment_header))[i]; }
     layout::slot &slot(unsigned i) const { // i < header().slots, checked by the caller
         return *at<layout::slot>(slots_offset_ + i * stride_);
     }
-    std::byte *ring(unsigned i) const {
-        return reinterpret_cast<std::byte *>(&slot(i)) + sizeof(layout::slot);
-    }
+    std::byte *ring(unsigned i) const { return reinterpret_cast<std::byte *>(&slot(i)) + sizeof(layout::slot); }
     layout::node_entry &node(std::uint32_t i) const { // i < nodes(), checked by the caller
         return at<layout::node_entry>(nodes_offset_)[i];
     }
@@ -79,9 +75,7 @@ public:
     std::uint32_t ring_bytes() const { return ring_bytes_; }
 
 private:
-    template <class T> T *at(std::uint64_t offset) const {
-        return reinterpret_cast<T *>(base_ + offset);
-    }
+    template <class T> T *at(std::uint64_t offset) const { return reinterpret_cast<T *>(base_ + offset); }
     int fail(int error, const std::string &why);
     int map(int fd, std::uint64_t bytes);
     int reserve(std::uint64_t bytes);

@@ -36,8 +36,7 @@ bool write_stats(const stats &s, const char *path, int rank) {
         return false;
     }
     for (unsigned i = 0; i < static_cast<unsigned>(stat::count_); ++i) {
-        std::fprintf(f, "%s %llu\n", table[i].name,
-                     static_cast<unsigned long long>(s.get(static_cast<stat>(i))));
+        std::fprintf(f, "%s %llu\n", table[i].name, static_cast<unsigned long long>(s.get(static_cast<stat>(i))));
     }
     return 0 == std::fclose(f);
 }

@@ -25,9 +25,7 @@ struct stats {
         auto &v = value[static_cast<unsigned>(s)];
         v.store(v.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
-    std::uint64_t get(stat s) const {
-        return value[static_cast<unsigned>(s)].load(std::memory_order_relaxed);
-    }
+    std::uint64_t get(stat s) const { return value[static_cast<unsigned>(s)].load(std::memory_order_relaxed); }
 };
 
 const char *stat_name(stat s);

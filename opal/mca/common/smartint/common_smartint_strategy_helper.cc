@@ -15,13 +15,13 @@
 namespace smartint {
 namespace {
 
-constexpr std::uint32_t quiet_us = 5000;     // between looks at a transfer that stands still
+constexpr std::uint32_t quiet_us = 5000; // between looks at a transfer that stands still
 constexpr std::uint32_t locked_retry_us = 50;
-constexpr std::uint32_t slowest_us = 4000;      // below what a socket's buffers hold at 200 Mbit/s
+constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold at 200 Mbit/s
 constexpr std::uint64_t bytes_per_look = 65536;
-constexpr std::uint64_t last_bytes = 12288;     // of what is awaited: they are listened for
+constexpr std::uint64_t last_bytes = 12288; // of what is awaited: they are listened for
 constexpr std::int64_t shortest_sample_us = 100;
-constexpr std::uint32_t worth_a_nap_us = 150;   // a sleep by the clock instead of one wake per segment
+constexpr std::uint32_t worth_a_nap_us = 150; // a sleep by the clock instead of one wake per segment
 
 // There is nothing that the thread could wait for.
 bool idle(const engine::thread_view &view) {
@@ -170,8 +170,7 @@ bool helper_strategy::without_timer(const engine::thread_view &view, unsigned ev
            (!view.expects || (0 == events && on_descriptor(view, events)));
 }
 
-void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view,
-                                unsigned events) {
+void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events) {
     engine &e = t.the_engine();
     const std::uint64_t moved = view.moved - moved_before_;
     moved_before_ = view.moved;

@@ -46,9 +46,7 @@ class helper_strategy : public strategy {
 public:
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
-    bool leave(bool matched, bool work, bool parked) const override {
-        return matched || (work && parked);
-    }
+    bool leave(bool matched, bool work, bool parked) const override { return matched || (work && parked); }
     void run(interrupt_thread &t) override;
 
 private:

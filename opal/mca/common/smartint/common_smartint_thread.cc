@@ -47,8 +47,8 @@ void place(const std::string &cores) {
         CPU_SET(c, &set);
     }
     if (int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set); 0 != error) {
-        const std::string remedy = std::string("the kernel refused it (") + std::strerror(error) +
-                                   "); name units this job may use";
+        const std::string remedy =
+            std::string("the kernel refused it (") + std::strerror(error) + "); name units this job may use";
         tell(topic::bad_parameter, ("smartint_cores = " + cores).c_str(), remedy.c_str());
     }
 }
@@ -59,8 +59,7 @@ bool interrupt_thread::start() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (epoll_ < 0 || timer_ < 0 || engine_.wake_descriptor() < 0 ||
-        !add(epoll_, engine_.wake_descriptor(), tag_wake, EPOLLIN) ||
-        !add(epoll_, timer_, tag_timer, EPOLLIN)) {
+        !add(epoll_, engine_.wake_descriptor(), tag_wake, EPOLLIN) || !add(epoll_, timer_, tag_timer, EPOLLIN)) {
         tell(topic::no_thread, "descriptors", std::strerror(errno));
         stop();
         return false;

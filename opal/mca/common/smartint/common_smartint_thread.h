@@ -44,7 +44,7 @@ public:
     // ---- for the application too, under the gate
     // Does the transport's descriptor wake this thread?
     bool watches() const { return watching_.load(std::memory_order_relaxed); } // ordered by P1 and P2
-    bool hush();        // not any more; true: it did
+    bool hush();                                                               // not any more; true: it did
     void watch_again(); // as the thread did before, if it ever did
     // Makes the timer of call_late, a descriptor more, at the first use. False: the system refused it.
     bool can_call_late();
@@ -58,11 +58,11 @@ private:
     int epoll_ = -1;
     int timer_ = -1;
     std::atomic<int> late_{-1}; // the timer of call_late; relaxed: epoll orders its use here behind its making
-    void watch(bool on); // under transport_lock_
+    void watch(bool on);        // under transport_lock_
 
     // Thread and application both turn the transport on and off: what they note is what they did last.
     std::mutex transport_lock_;
-    int transport_ = -1; // in the set
+    int transport_ = -1;                // in the set
     std::atomic<bool> watching_{false}; // it would wake the thread
 };
 

@@ -162,15 +162,13 @@ namespace {
 
 bool may_be_woken(const layout::slot_control &c) {
     return 1 == c.attached.load(std::memory_order_acquire) && // A1
-           0 == c.stopped.load(std::memory_order_acquire); // A2
+           0 == c.stopped.load(std::memory_order_acquire);    // A2
 }
 
 } // namespace
 
 unsigned waker::wake_all(std::vector<std::uint32_t> *which, const segment &board) {
-    const auto gone = [&](std::uint32_t i) {
-        return i >= fd_.size() || !may_be_woken(board.slot(i).control);
-    };
+    const auto gone = [&](std::uint32_t i) { return i >= fd_.size() || !may_be_woken(board.slot(i).control); };
     unsigned done = 0;
     if (which->size() > 1 && has_module()) {
         which->erase(std::remove_if(which->begin(), which->end(), gone), which->end());
@@ -194,8 +192,7 @@ bool waker::wake(unsigned i, const layout::slot &s) {
     }
     int error = 0;
     if (unknown == fd_[i]) {
-        int fd = take(c.pid.load(std::memory_order_relaxed), c.start_time,
-                      c.wake_fd.load(std::memory_order_relaxed));
+        int fd = take(c.pid.load(std::memory_order_relaxed), c.start_time, c.wake_fd.load(std::memory_order_relaxed));
         // It may have stopped since, closed its descriptor and opened something else under the number. The store of
         // `stopped` is before that close, which the kernel's lock on the table orders before our taking.
         if (fd >= 0 && !may_be_woken(c)) {

@@ -18,9 +18,9 @@
 
 namespace smartint {
 
-// When a process started, in clock ticks since boot, with the PID namespace that this one is in: another process finds the
-// same value under that number only if it is the same process. 0 if there is none; ended_start_time of one that has ended
-// and whose parent has not waited for it, which is nobody's start.
+// When a process started, in clock ticks since boot, with the PID namespace that this one is in: another process finds
+// the same value under that number only if it is the same process. 0 if there is none; ended_start_time of one that has
+// ended and whose parent has not waited for it, which is nobody's start.
 inline constexpr std::uint64_t ended_start_time = 1;
 std::uint64_t process_start_time(std::uint32_t pid);
 // Of this process, as the number of its file; 0 if /proc is not there.

@@ -20,8 +20,7 @@ namespace {
 
 // As the module asserts them.
 static_assert(8 == sizeof(smartint_version) && 8 == sizeof(smartint_wake));
-static_assert(32 == sizeof(smartint_registration)
-              && 16 == offsetof(smartint_registration, secret));
+static_assert(32 == sizeof(smartint_registration) && 16 == offsetof(smartint_registration, secret));
 static_assert(helper_number(layout::max_helpers) <= SMARTINT_MAX_RANKS);
 
 int enlist(const wake_identity &who, std::uint32_t role, std::uint32_t number, std::string *why) {
@@ -42,8 +41,8 @@ int enlist(const wake_identity &who, std::uint32_t role, std::uint32_t number, s
     if (0 != ioctl(fd, SMARTINT_IOC_VERSION, &v)) {
         *why = "it is no device of smartint's";
     } else if (SMARTINT_UAPI_VERSION != v.version) {
-        *why = "the module has version " + std::to_string(v.version) + ", this smartint needs "
-               + std::to_string(SMARTINT_UAPI_VERSION);
+        *why = "the module has version " + std::to_string(v.version) + ", this smartint needs " +
+               std::to_string(SMARTINT_UAPI_VERSION);
     } else if (0 != ioctl(fd, SMARTINT_IOC_REGISTER, &r)) {
         *why = std::strerror(errno);
     } else {

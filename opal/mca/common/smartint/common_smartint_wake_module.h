@@ -22,9 +22,7 @@ struct wake_identity {
     std::uint64_t secret_lo = 0;
 };
 
-inline wake_identity identity_of(const layout::segment_header &h) {
-    return {h.job, h.secret_hi, h.secret_lo};
-}
+inline wake_identity identity_of(const layout::segment_header &h) { return {h.job, h.secret_hi, h.secret_lo}; }
 
 // Who sleeps has a number: a rank its slot, a helper one behind all slots.
 constexpr std::uint32_t helper_number(unsigned index) { return layout::max_slots + index; }

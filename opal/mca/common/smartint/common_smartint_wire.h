@@ -25,7 +25,7 @@ enum type : std::uint8_t {
     am = 8,         // am_header + data: the BTL's own active messages
     atomic = 9,     // atomic_request
     atomic_answer = 10,
-    rma = 11, // rma_head + runs + data, see common_smartint_rma_wire.h
+    rma = 11,       // rma_head + runs + data, see common_smartint_rma_wire.h
     helper_at = 12, // layout::relay_message_moved
     count_ = 13
 };
@@ -44,19 +44,20 @@ struct match_sync {
 };
 
 enum rts_flags : std::uint16_t {
-    rts_readable = 1,  // address is valid: the receiver may read from it
-    rts_writes = 2,    // the sender can write into the receiver's memory over the network
+    rts_readable = 1, // address is valid: the receiver may read from it
+    rts_writes = 2,   // the sender can write into the receiver's memory over the network
 };
 
 struct rendezvous {
     match m;
     std::uint16_t flags;
-    std::uint16_t window; // bytes of a pipeline of copies that the sender has under way at most, in window_unit, rounded down
+    // bytes of a pipeline of copies that the sender has under way at most, in window_unit, rounded down
+    std::uint16_t window;
     std::uint64_t name;
     std::uint64_t sender;
     std::uint64_t length;
     std::uint64_t address;
-    std::uint32_t sequence; // 1-based, per (sender, receiver): ties notice to RTS
+    std::uint32_t sequence;      // 1-based, per (sender, receiver): ties notice to RTS
     std::uint16_t key_bytes;     // of the memory's key that follows, 0 where none is needed
     std::uint16_t address_bytes; // of the network address behind it, 0 inside a node
 };
@@ -75,10 +76,10 @@ struct answer {
     std::uint64_t length;  // bytes wanted, may be less than announced
     std::uint64_t name;    // of the receiver
     mode how;
-    std::uint32_t key_bytes;  // of the memory's key that follows, 0 where none is needed
-    std::uint32_t sequence;   // 1-based, per (receiver, sender): ties notice to answer
-    std::uint32_t shared;     // copy_into: (entry + 1) << 24 | generation of a copy that both
-                              // sides work on, 0: the sender's alone
+    std::uint32_t key_bytes; // of the memory's key that follows, 0 where none is needed
+    std::uint32_t sequence;  // 1-based, per (receiver, sender): ties notice to answer
+    std::uint32_t shared;    // copy_into: (entry + 1) << 24 | generation of a copy that both
+                             // sides work on, 0: the sender's alone
 };
 
 struct fragment {
