@@ -119,6 +119,53 @@ TEST_P(sleeping, calls_its_thread_for_a_match_and_for_work_it_does_not_know_of) 
 INSTANTIATE_TEST_SUITE_P(strategies, sleeping, ::testing::Values(strategy_kind::helper, strategy_kind::interrupt));
 
 } // namespace
+struct calls {
+    call_rate rate;
+    call_rate::time now{std::chrono::seconds(1)};
+    std::uint32_t made = 0;
+
+    bool after(std::uint32_t more, unsigned us) {
+        made += more;
+        now += std::chrono::microseconds(us);
+        return rate.often(made, now);
+    }
+};
+
+TEST(call_rates, several_calls_in_close_order_are_often_and_one_is_not) {
+    calls c;
+    EXPECT_FALSE(c.after(100, 1000000)) << "spread over a second";
+    EXPECT_FALSE(c.after(1, 10)) << "who computes behind it is not coming back soon";
+    EXPECT_TRUE(c.after(2, 100));
+    EXPECT_FALSE(c.after(2, 101));
+    EXPECT_TRUE(c.after(20, 1000));
+    EXPECT_FALSE(c.after(0, 10)) << "computes by now";
+}
+
+TEST(call_rates, naps_get_longer_while_it_goes_on) {
+    calls c;
+    c.after(0, 100);
+    std::uint32_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(c.after(10, 100));
+        EXPECT_GT(c.rate.nap_us(), last);
+        last = c.rate.nap_us();
+    }
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_TRUE(c.after(10, 100));
+    }
+    EXPECT_LE(c.rate.nap_us(), 400U) << "an application that computes by then has waited for so long";
+    EXPECT_FALSE(c.after(0, 100));
+    ASSERT_TRUE(c.after(10, 100));
+    EXPECT_LE(c.rate.nap_us(), 50U) << "begins anew";
+}
+
+TEST(call_rates, the_count_may_wrap) {
+    calls c;
+    c.made = UINT32_MAX - 1;
+    c.after(0, 100);
+    EXPECT_TRUE(c.after(4, 100));
+}
+
 TEST(notice_patience, ends_by_the_clock_however_often_it_is_looked) {
     notice_patience patience;
     const notice_patience::time begin{std::chrono::seconds(1)};

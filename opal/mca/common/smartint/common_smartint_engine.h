@@ -206,6 +206,8 @@ public:
         std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
     };
     thread_view look(); // under the gate
+    // Calls of the application that ended while something was under way, since ever. A hint.
+    std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
     // Around a pass, under the gate: while the thread is at it nobody need wake this rank.
     void thread_begins();
     void thread_ends();
@@ -513,6 +515,7 @@ private:
     key_pattern caught_{};
     unsigned overflowed_ = 0;
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
+    std::atomic<std::uint32_t> calls_{0};            // written under the gate
     std::atomic<std::uint64_t> self_rings_{0};       // given and not taken, for the counters
     // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
     // helper lives, whose address all know from the beginning.

@@ -216,6 +216,7 @@ void engine::thread_ends() {
 // Leaving with a rendezvous under way: say so, then look whether anything happened that only
 // the interrupt thread can see to now.
 __attribute__((noinline)) void engine::leave_slow() {
+    calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!thread_ || 0 != waiting_.load(std::memory_order_relaxed)) {
         if (!thread_ && board_.attached()) {
             board_.set_progress(layout::rank_outside);

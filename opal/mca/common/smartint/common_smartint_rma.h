@@ -178,6 +178,7 @@ struct rma_peer {
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;          // so it has not been woken for the last message, yet
     std::uint64_t woken_at = 0;      // us, by one that may go without
+    std::uint64_t asked_since = 0;   // bytes, since any
     std::uint64_t owed_since = 0;    // that this process waits for it, us; 0: it has not begun to
     std::uint64_t gets_begun = 0;
     std::uint64_t gets_done = 0;
@@ -389,7 +390,7 @@ private:
 
     // rma_wake.cc
     void wake_target(rma_peer *p);
-    void wake_sooner_or_later(rma_peer *p, const rma_item *i);
+    void wake_sooner_or_later(rma_peer *p, const rma_item *i, std::uint64_t bytes);
     void wake_for(rma_peer *p, std::uint32_t sequence);
     void note_listening(rma_peer *p, bool listens);
     void look_after_wake(rma_peer *p);

@@ -73,9 +73,9 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
         if (fetches) {
-            wake_sooner_or_later(p, i);
+            wake_sooner_or_later(p, i, bytes);
         } else if (0 == at && total >= large) {
-            wake_target(p);
+            wake_sooner_or_later(p, i, total);
         }
     }
     take_head(p);
@@ -97,6 +97,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         i->id = gets_.add(i);
         ++p->gets_begun;
     }
+    const std::uint64_t total = i->target_at.left();
     while (0 != i->target_at.left()) {
         const rma_cursor before = i->target_at;
         runs_.clear();
@@ -116,7 +117,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
-    wake_sooner_or_later(p, i);
+    wake_sooner_or_later(p, i, total);
     take_head(p);
     i->waiting = true;
     return step::done;
@@ -137,7 +138,7 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
         }
     } else if (step::done == s) {
-        wake_sooner_or_later(p, i);
+        wake_sooner_or_later(p, i, 0);
     }
     return s;
 }

@@ -11,29 +11,37 @@ namespace {
 
 constexpr std::uint64_t late_us = 50;           // an answer of a target that is in MPI
 constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
+constexpr std::uint64_t attentive_us = 1000;    // between wakes of one whose application answers
+constexpr std::uint64_t very_much = 262144;     // bytes asked for since the last wake
 
 } // namespace
 
 // The last message is one that only the target's processor can see to. Once per message.
 void rma::wake_target(rma_peer *p) {
     p->owed_wake = false;
+    p->asked_since = 0;
     wake_for(p, p->ep->rma_out);
 }
 
-// The same for what is small and belongs to no request that may be waited for much later. Between nodes a wake
-// takes the helpers' time on both; a target whose application answers needs none, until it is late.
-void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i) {
-    if (by_thread_ || i->requested() || p->fetching + p->getting >= worthwhile || route::network != p->ep->way) {
+// The same for what belongs to no request that may be waited for much later. Between nodes a wake takes the helpers'
+// time on both, which is the ranks' own where no core is idle. So of what is small a target whose application answers
+// needs none, until it is late; and of many messages in a row, whatever they ask for, the first wakes, and then one in
+// late_us: who is awake takes those behind it, too.
+void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i, std::uint64_t bytes) {
+    if (by_thread_ || i->requested() || route::network != p->ep->way) {
         wake_target(p);
         return;
     }
-    if (!p->attentive) {
+    p->asked_since += bytes;
+    const bool much = p->asked_since >= worthwhile || p->fetching + p->getting >= worthwhile;
+    if (!p->attentive || much) {
         const std::uint64_t now = now_us();
-        if (now >= p->listens_until && now - p->woken_at >= late_us) { // else it is on its way
+        const std::uint64_t apart = p->attentive ? attentive_us : late_us;
+        if ((p->asked_since >= very_much && !p->attentive) || (now >= p->listens_until && now - p->woken_at >= apart)) {
             p->woken_at = now;
             wake_target(p);
             return;
-        }
+        } // else one is on its way
     }
     p->owed_wake = true;
     p->owed_since = 0;

@@ -21,6 +21,7 @@ constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold
 constexpr std::uint64_t bytes_per_look = 65536;
 constexpr std::uint64_t last_bytes = 12288; // of what is awaited: they are listened for
 constexpr std::int64_t shortest_sample_us = 100;
+constexpr std::uint32_t most_idle_looks = 4;  // in a row, while the application calls often
 constexpr std::uint32_t worth_a_nap_us = 150; // a sleep by the clock instead of one wake per segment
 
 // There is nothing that the thread could wait for.
@@ -65,8 +66,13 @@ bool helper_strategy::park_behind_application(interrupt_thread &t) {
         t.set_timer(locked_retry_us); // some thread has the mutex for a moment
         return true;
     }
-    t.set_timer(0);
     t.ignore_transport();
+    if (often_) { // it would ring at the end of this call, and of the next one
+        e.note_sleep(engine::sleep::short_or_none);
+        t.set_timer(call_rate_.nap_us());
+        return true;
+    }
+    t.set_timer(0);
     e.note_sleep(engine::sleep::parked);
     if (e.the_gate().application_inside()) {
         return true;
@@ -85,6 +91,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     bool waited_for_copies = false;
     bool late = causes.late || e.was_late();
     engine::thread_view view;
+    often_ = call_rate_.often(e.calls(), std::chrono::steady_clock::now());
     bool called = 0 != causes.rings || causes.transport || causes.timer || late; // else it has only been made
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
@@ -118,10 +125,13 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             e.counters().add(stat::wakes_futile);
             view.matched = e.give_up_matches();
         }
+        const bool nothing = idle(view);
+        idle_looks_ = nothing ? idle_looks_ + 1 : 0;
+        often_ = often_ && idle_looks_ < most_idle_looks;
         // A transport that tells by events must be made to, and refuses while there are some.
         const bool more = !view.copies && on_descriptor(view, events) && !e.arm_network();
         // Before the gate opens: whoever leaves later rings, or has the thread hear.
-        if (idle(view)) {
+        if (nothing && !often_) {
             t.ignore_transport();
             e.note_sleep(engine::sleep::parked);
         } else if (!view.copies && without_timer(view, events)) {
@@ -151,7 +161,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
 // Will sleep_how() have the thread sleep on the transport's descriptor? While much data is under way the
 // clock is kinder to the application, while it flows; what is waited for alone comes when it comes.
 bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned events) const {
-    if (view.transport < 0) {
+    if (view.transport < 0 || (often_ && !view.matched)) {
         return false;
     }
     if ((view.network || view.expects) && !view.awaited) {
@@ -166,7 +176,7 @@ bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned ev
 // Will it do so with nothing but the descriptor to wake it? Not for what the transport does not know of. What may
 // never come needs no backstop: the descriptor tells.
 bool helper_strategy::without_timer(const engine::thread_view &view, unsigned events) const {
-    return !view.matched && !view.network && !view.awaited &&
+    return !often_ && !view.matched && !view.network && !view.awaited &&
            (!view.expects || (0 == events && on_descriptor(view, events)));
 }
 
@@ -195,6 +205,9 @@ void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &
         const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
         t.set_timer(timer ? wait : 0);
     }
+    if (often_ && !flows && !view.matched) { // by the clock, as long as that goes on
+        t.set_timer(call_rate_.nap_us());
+    }
     if (watch) {
         t.watch_transport(view.transport);
     } else if (!idle(view) && (0 != events || (!view.matched && !flows))) {
@@ -221,6 +234,15 @@ bool notice_patience::over(bool matched, bool came, time now) {
     }
     waits_ = now - since_ < most;
     return !waits_;
+}
+
+bool call_rate::often(std::uint32_t calls, time now) {
+    const std::uint32_t n = calls - calls_;
+    const bool is = n >= 2 && now - looked_ <= n * close;
+    nap_us_ = !is ? shortest_us : std::min(2 * nap_us_, longest_us);
+    calls_ = calls;
+    looked_ = now;
+    return is;
 }
 
 void arrival_rate::look(std::uint64_t moved, bool flows, time now) {

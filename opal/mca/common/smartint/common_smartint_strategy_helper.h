@@ -42,6 +42,25 @@ private:
     bool waits_ = false;
 };
 
+// Calls of the application in close order, with something under way: it will be in the engine again before anything has
+// got late, and a thread that comes for each message, or for each call's end, is in its way.
+class call_rate {
+public:
+    using time = std::chrono::steady_clock::time_point;
+    static constexpr std::chrono::microseconds close{50};
+    // calls: so many since ever. True: at least two since the last look, and no further apart than that.
+    bool often(std::uint32_t calls, time now);
+    // Until the next look, where it said so: longer each time.
+    std::uint32_t nap_us() const { return nap_us_; }
+
+private:
+    static constexpr std::uint32_t shortest_us = 25;
+    static constexpr std::uint32_t longest_us = 400;
+    std::uint32_t calls_ = 0;
+    std::uint32_t nap_us_ = shortest_us;
+    time looked_;
+};
+
 class helper_strategy : public strategy {
 public:
     bool needs_thread() const override { return true; }
@@ -62,7 +81,10 @@ private:
     std::uint32_t pace_us_ = 200;
     arrival_rate rate_; // changes in serve() only: all of sleep_how() follows one view
     notice_patience patience_;
-    std::uint32_t quiet_ = 0; // passes in a row without an event
+    call_rate call_rate_;
+    bool often_ = false;           // what it said at the begin of serve()
+    std::uint32_t idle_looks_ = 0; // with nothing to wait for, in a row
+    std::uint32_t quiet_ = 0;      // passes in a row without an event
 };
 
 } // namespace smartint
