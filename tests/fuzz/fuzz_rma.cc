@@ -206,7 +206,7 @@ void message(bench &b, input &in) {
     }
     if (0 == in.below(4)) { // as a part of a bundle, or several
         wire::rma_head whole = h;
-        whole.kind = wire::rma_kind::bundle;
+        whole.kind = in.flag() ? wire::rma_kind::bundle : wire::rma_kind::answers;
         whole.runs = 0;
         std::vector<std::byte> all(sizeof(whole));
         std::memcpy(all.data(), &whole, sizeof(whole));

@@ -31,8 +31,13 @@ bool combine_at_once(module &m, const buffer &origin, const buffer *result, int 
         to = short_way(m, result->base, result->count, result->type, target, displacement, target_count, target_type,
                        &there);
     }
-    return (nullptr != from || !operand) && (nullptr != to || nullptr == result) && nullptr != there.peer &&
-           engine::instance().one_sided().try_combined(there.peer, op, type, from, to, there.address, there.bytes);
+    if ((nullptr == from && operand) || (nullptr == to && nullptr != result) || nullptr == there.peer) {
+        return false;
+    }
+    rma &r = engine::instance().one_sided();
+    return r.try_combined(there.peer, op, type, from, to, there.address, there.bytes) ||
+           (nullptr == result &&
+            r.try_bundled(there.peer, wire::rma_kind::accumulate, op, type, from, there.address, there.bytes));
 }
 
 // result: of get_accumulate and fetch_and_op, or nullptr.

@@ -95,7 +95,7 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
     const opal_datatype_t &theirs = target_type->super;
     const rma_member &member = m.window->members[static_cast<std::size_t>(target)];
     const std::uint64_t bytes = here.size * count;
-    if (nullptr == member.mapped || 0 == bytes || bytes != theirs.size * target_count ||
+    if (m.window->dynamic || 0 == bytes || bytes != theirs.size * target_count ||
         !opal_datatype_is_contiguous_memory_layout(&here, static_cast<int>(count)) ||
         !opal_datatype_is_contiguous_memory_layout(&theirs, static_cast<int>(target_count))) {
         return nullptr;
@@ -124,8 +124,11 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
     if (place there; nullptr == wanted) {
         std::byte *at = short_way(m, mine, static_cast<std::size_t>(count), type, target, displacement,
                                   static_cast<std::size_t>(target_count), target_type, &there);
-        if (nullptr != at && engine::instance().one_sided().try_mapped(there.peer, at, there.address, there.bytes,
-                                                                       rma_item::what::get == kind)) {
+        const bool get = rma_item::what::get == kind;
+        rma &r = engine::instance().one_sided();
+        if (nullptr != at && (r.try_mapped(there.peer, at, there.address, there.bytes, get) ||
+                              (!get && r.try_bundled(there.peer, wire::rma_kind::put, rma_operator::replace,
+                                                     rma_type::bytes, at, there.address, there.bytes)))) {
             return MPI_SUCCESS;
         }
     }

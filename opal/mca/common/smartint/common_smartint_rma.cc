@@ -248,7 +248,9 @@ unsigned rma::progress(bool by_thread) {
         while (!p->replies.empty() && step::done == reply(p)) {}
         end_transfers(p);
         pump(p);
-        hurry_bundle(p);
+        if (!in_operation_) {
+            hurry_bundle(p);
+        }
         drive_epochs(p->window); // one may have waited for the last of this
         if (p->unacked && !p->stuck && before != p->head) {
             // What had to wait is late already, and nobody may come to flush it soon: a target
@@ -260,8 +262,8 @@ unsigned rma::progress(bool by_thread) {
         settle_state(p);
         events += before != p->head || owed != p->replies.size() ? 1 : 0;
         // What is blocked is listed again by the message that opens it.
-        if (!p->listed &&
-            (p->owed_wake || p->passing || p->stuck || !p->replies.empty() || (more_ && nullptr != p->head))) {
+        if (!p->listed && (p->owed_wake || p->passing || p->stuck || !p->bundle.empty() || !p->replies.empty() ||
+                           (more_ && nullptr != p->head))) {
             p->listed = true;
             ++i;
         } else {

@@ -171,7 +171,8 @@ struct rma_peer {
     bool passing = false;            // a lock of all is asked for
     std::uint64_t asked_at = 0;      // us: that, or that it passes
     bool unacked = false;            // stores sent, or in the bundle, since the last flush or unlock
-    std::vector<std::byte> bundle;   // small stores that are not sent yet
+    std::vector<std::byte> bundle;   // small messages that are not sent yet
+    unsigned bundled_asks = 0;       // of them, gets and fetches
     bool stuck = false;              // the transport is full
     std::uint32_t told = 0;          // sequence the target was last woken for
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
@@ -326,6 +327,11 @@ public:
     bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,
                       std::uint64_t target, std::uint64_t bytes);
 
+    // And where a small store goes to another node with others, and nothing stands before it (rma_bundle.cc). operand:
+    // copied. op and type: of an accumulate; a put is one that replaces bytes.
+    bool try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_type type, const std::byte *operand,
+                     std::uint64_t target, std::uint64_t bytes);
+
     // ---- epochs (rma_epoch.cc, rma_lock.cc); sync: gains a part per thing to wait for, or nullptr
     void fence(rma_window *w, rma_sync *sync);
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
@@ -390,7 +396,7 @@ private:
 
     // rma_wake.cc
     void wake_target(rma_peer *p);
-    void wake_sooner_or_later(rma_peer *p, const rma_item *i, std::uint64_t bytes);
+    void wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes);
     void wake_for(rma_peer *p, std::uint32_t sequence);
     void note_listening(rma_peer *p, bool listens);
     void look_after_wake(rma_peer *p);
@@ -423,7 +429,7 @@ private:
     step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
-                  std::uint32_t bytes);
+                  std::uint32_t bytes, bool stays = false);
     step send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count, const std::byte *data,
                       std::uint32_t bytes);
     // Small ones that stand outside the queue: sent or kept, never refused.
@@ -434,11 +440,13 @@ private:
     // rma_bundle.cc
     void send_other_bundles(const rma_peer *p);
     step send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
-                       std::uint32_t bytes);
+                       std::uint32_t bytes, bool stays);
     step send_bundle(rma_peer *p);
     void hurry_bundle(rma_peer *p);
     void forget_bundle(rma_peer *p);
-    void open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes);
+    void open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes);
+    static bool others_are_asked(const rma_peer *p, const rma_item *i);
+    step bundle_answers(rma_peer *p);
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
@@ -461,6 +469,7 @@ private:
     static void transfer_done(void *arg, bool ok);
     step posted(rma_transfer *t, network::result r, bool queued);
     bool network_reaches(bool put) const;
+    std::uint64_t least_by_network(bool put) const;
     bool by_network(rma_peer *p, rma_item *i);
     step run_by_network(rma_peer *p, rma_item *i);
     bool target_makes_room(const rma_peer *p, const rma_item *i) const;
@@ -533,6 +542,7 @@ private:
     int serving_ = not_armed;        // the request on the board for what only this process can do
     bool by_thread_ = false;
     bool in_progress_ = false;
+    bool in_operation_ = false; // this pass is one that a call makes which begins one
     bool more_ = false;
     unsigned at_hand_ = 0;              // operations without a pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
@@ -541,8 +551,9 @@ private:
     std::vector<std::byte> combined_;   // what is to be there
     std::vector<std::byte> joined_;     // runs and data of a message
     std::vector<std::vector<std::byte>> spare_bundles_;
-    std::vector<rma_run> runs_;    // of the message being sent
-    std::vector<rma_run> arrived_; // of the one being taken in
+    std::vector<std::byte> answers_; // several that go in one message
+    std::vector<rma_run> runs_;      // of the message being sent
+    std::vector<rma_run> arrived_;   // of the one being taken in
 };
 
 } // namespace smartint

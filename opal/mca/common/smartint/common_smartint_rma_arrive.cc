@@ -62,8 +62,8 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
 void rma::take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes) {
     wire::rma_head h{};
     std::memcpy(&h, message, sizeof(h));
-    if (wire::rma_kind::bundle == h.kind) {
-        open_bundle(p, message + sizeof(h), bytes - sizeof(h));
+    if (wire::rma_kind::bundle == h.kind || wire::rma_kind::answers == h.kind) {
+        open_bundle(p, h.kind, message + sizeof(h), bytes - sizeof(h));
         return;
     }
     arrived_.resize(h.runs);

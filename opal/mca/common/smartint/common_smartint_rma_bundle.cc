@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Small stores towards another node are kept, and go in one message: with what is waited for behind them, or when there
-// are enough of them, or in the next pass. Over sockets a message costs two system calls, many times what it takes to
-// copy them; and a store alone wakes nobody, so that a target that computes looks at it no earlier than at the mark
-// behind it.
+// Small messages towards another node are kept, and go in one: with what is waited for behind them, or when there are
+// enough of them, or in the next pass. Over sockets a message costs two system calls, many times what it takes to copy
+// them. Stores are kept: one alone wakes nobody, so that a target that computes looks at it no earlier than at the mark
+// behind it. So are gets and fetches behind one that is under way; the first goes at once. A target's small answers go
+// together where several are due.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,20 +16,33 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_part = 2048;    // bytes of a message that is kept; more is worth to be under way early
+constexpr std::size_t most_part = 4224;    // bytes of a message that is kept; more is worth to be under way early
 constexpr std::size_t most_bundle = 16384; // bytes of all
-constexpr std::size_t most_spare = 4;      // buffers that nobody uses
+constexpr std::uint64_t most_asked = 4096; // bytes of an answer that goes with others
+constexpr unsigned most_asks = 16;
+constexpr std::size_t most_spare = 4; // buffers that nobody uses
 
 constexpr std::size_t part_bytes(std::size_t message) {
     return sizeof(wire::rma_part) + (message + wire::rma_part_step - 1) / wire::rma_part_step * wire::rma_part_step;
 }
 
-bool stores(wire::rma_kind kind) { return wire::rma_kind::put == kind || wire::rma_kind::accumulate == kind; }
+bool asks(wire::rma_kind kind) { return wire::rma_kind::get == kind || wire::rma_kind::fetch == kind; }
+
+// A message at the begin of a part, to be filled in behind its head.
+std::byte *begin_part(std::vector<std::byte> *bundle, const wire::rma_head &head, std::size_t whole) {
+    const std::size_t before = bundle->size();
+    bundle->resize(before + part_bytes(whole));
+    std::byte *to = bundle->data() + before;
+    const wire::rma_part part{static_cast<std::uint32_t>(whole), {}};
+    std::memcpy(to, &part, sizeof(part));
+    std::memcpy(to + sizeof(part), &head, sizeof(head));
+    return to + sizeof(part) + sizeof(head);
+}
 
 // How a message towards a target goes: with those of the bundle, as the first of one, or by itself.
 enum class place { joins, opens, alone };
 
-place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
+place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole, bool stays) {
     const std::size_t most = std::min<std::size_t>(most_bundle, p->ep->max_payload);
     const std::size_t part = part_bytes(whole);
     // Ahead of a grant all goes at once: its target has it when the lock comes, and its origin may compute from now on.
@@ -39,7 +53,7 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole) {
     if (!p->bundle.empty() && p->bundle.size() + part <= most) {
         return place::joins;
     }
-    return stores(kind) ? place::opens : place::alone;
+    return stays ? place::opens : place::alone;
 }
 
 } // namespace
@@ -54,13 +68,13 @@ void rma::send_other_bundles(const rma_peer *p) {
     }
 }
 
-// To a target. A store waits there for others; what else joins them is waited for, and all go.
+// To a target. What stays waits for others; what else joins them is waited for, and all go.
 rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
-                             std::uint32_t bytes) {
+                             std::uint32_t bytes, bool stays) {
     const std::size_t run_bytes = runs.size() * sizeof(rma_run);
     const std::size_t whole = sizeof(head) + run_bytes + bytes;
-    const place where = place_of(p, head.kind, whole);
-    if (!stores(head.kind)) {
+    const place where = place_of(p, head.kind, whole, stays);
+    if (!stays) {
         send_other_bundles(p);
     }
     if (place::joins != where) {
@@ -76,21 +90,19 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         spare_bundles_.pop_back();
     }
     const std::size_t before = p->bundle.size();
-    p->bundle.resize(before + part_bytes(whole));
-    std::byte *to = p->bundle.data() + before;
-    const wire::rma_part part{static_cast<std::uint32_t>(whole), {}};
-    std::memcpy(to, &part, sizeof(part));
-    to += sizeof(part);
-    std::memcpy(to, &head, sizeof(head));
-    to += sizeof(head);
+    std::byte *to = begin_part(&p->bundle, head, whole);
     if (0 != run_bytes) {
         std::memcpy(to, runs.data(), run_bytes);
     }
     if (0 != bytes) {
         std::memcpy(to + run_bytes, data, bytes);
     }
-    if (stores(head.kind)) {
+    if (stays) {
         activate(p); // for the next pass
+        p->bundled_asks += asks(head.kind) ? 1 : 0;
+        if (p->bundled_asks >= most_asks) {
+            hurry_bundle(p); // the target can begin with them
+        }
         return step::done;
     }
     const step s = send_bundle(p);
@@ -98,6 +110,37 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         p->bundle.resize(before);
     }
     return s;
+}
+
+// Most of an item's life is left out: where many small stores are made this is their time.
+bool rma::try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_type type, const std::byte *operand,
+                      std::uint64_t target, std::uint64_t bytes) {
+    const bool put = wire::rma_kind::put == kind;
+    if (route::network != p->ep->way || bytes > most_part) {
+        return false;
+    }
+    serve_now_and_then();
+    const rma_window *w = p->window;
+    const std::size_t whole = sizeof(wire::rma_head) + sizeof(rma_run) + bytes;
+    if (p->ep->lost || nullptr != p->head || p->stuck || w->fences_done < w->fences_begun ||
+        p->gets_done < p->gets_before || (put && network_reaches(true) && bytes >= least_by_network(true)) ||
+        place::joins != place_of(p, kind, whole, true)) {
+        return false;
+    }
+    wire::rma_head h{};
+    h.name = e_.me_.name;
+    h.window = w->id;
+    h.kind = kind;
+    h.op = static_cast<std::uint8_t>(op);
+    h.type = static_cast<std::uint8_t>(type);
+    h.runs = 1;
+    const rma_run run{static_cast<std::int64_t>(target), bytes, 0, 1};
+    std::byte *to = begin_part(&p->bundle, h, whole);
+    std::memcpy(to, &run, sizeof(run));
+    std::memcpy(to + sizeof(run), operand, bytes);
+    p->unacked = true;
+    e_.stats_.add(stat::rma_operations);
+    return true;
 }
 
 rma::step rma::send_bundle(rma_peer *p) {
@@ -110,7 +153,11 @@ rma::step rma::send_bundle(rma_peer *p) {
     h.kind = wire::rma_kind::bundle;
     const step s = send_message(p, h, nullptr, 0, p->bundle.data(), static_cast<std::uint32_t>(p->bundle.size()));
     if (step::done == s) {
+        const bool asked = 0 != p->bundled_asks;
         forget_bundle(p);
+        if (asked) {
+            wake_sooner_or_later(p, false, 0);
+        }
     }
     return s;
 }
@@ -125,14 +172,66 @@ void rma::hurry_bundle(rma_peer *p) {
 
 void rma::forget_bundle(rma_peer *p) {
     std::vector<std::byte> buffer = std::exchange(p->bundle, {});
+    p->bundled_asks = 0;
     if (0 != buffer.capacity() && spare_bundles_.size() < most_spare) {
         buffer.clear();
         spare_bundles_.push_back(std::move(buffer));
     }
 }
 
-// As target: each of them as if it had come by itself.
-void rma::open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes) {
+// A small get or fetch that is not the first under way: a call will wait for all of them, later.
+bool rma::others_are_asked(const rma_peer *p, const rma_item *i) {
+    return p->gets_begun - p->gets_done > 1 && !i->requested() && i->target_layout.bytes() <= most_asked;
+}
+
+// As target, of what is owed: the first few if they are small, where they are several. blocked: they are not.
+rma::step rma::bundle_answers(rma_peer *p) {
+    const std::size_t most = std::min<std::size_t>(most_bundle, p->ep->max_payload);
+    answers_.clear();
+    unsigned n = 0;
+    std::uint64_t fetched = 0;
+    wire::rma_head h{};
+    h.name = e_.me_.name;
+    h.window = p->window->id;
+    h.flags = answer_flags();
+    for (const rma_reply &r : p->replies) {
+        const bool data = wire::rma_kind::data == r.kind && 0 == r.sent && rma_error::none == r.error;
+        const std::uint64_t bytes = !data ? 0 : r.kept.empty() ? r.layout.bytes() : r.kept.size();
+        // An ack that nobody waits for comes with a notice, by itself.
+        if ((!data && !(wire::rma_kind::ack == r.kind && r.waited)) || bytes > most_asked ||
+            answers_.size() + part_bytes(sizeof(h) + bytes) > most) {
+            break;
+        }
+        h.kind = r.kind;
+        h.id = r.id;
+        h.at = r.at;
+        std::byte *to = begin_part(&answers_, h, sizeof(h) + bytes);
+        if (!r.kept.empty()) {
+            std::memcpy(to, r.kept.data(), bytes);
+            fetched += bytes;
+        } else if (0 != bytes) {
+            rma_cursor from(&r.layout);
+            rma_gather(r.base, from, to, bytes);
+        }
+        ++n;
+    }
+    if (n < 2) {
+        return step::blocked;
+    }
+    wire::rma_head all{};
+    all.name = h.name;
+    all.window = h.window;
+    all.kind = wire::rma_kind::answers;
+    const step s = send_message(p, all, nullptr, 0, answers_.data(), static_cast<std::uint32_t>(answers_.size()));
+    if (step::done == s) {
+        p->fetched -= std::min(p->fetched, fetched);
+        p->replies.erase(p->replies.begin(), std::next(p->replies.begin(), n));
+    }
+    return s;
+}
+
+// Each of them as if it had come by itself.
+void rma::open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes) {
     while (0 != bytes) {
         wire::rma_part part{};
         wire::rma_head h{};
@@ -141,9 +240,11 @@ void rma::open_bundle(rma_peer *p, const std::byte *data, std::uint32_t bytes) {
             return;
         }
         std::memcpy(&h, data, sizeof(h));
-        const bool kept =
-            wire::rma_kind::none != h.kind && h.kind <= wire::rma_kind::complete && wire::rma_kind::lock != h.kind;
-        if (!kept || h.runs > (part.bytes - sizeof(h)) / sizeof(rma_run)) {
+        const bool belongs = wire::rma_kind::answers == whole
+                                 ? wire::rma_kind::data == h.kind || wire::rma_kind::ack == h.kind
+                                 : wire::rma_kind::none != h.kind && h.kind <= wire::rma_kind::complete &&
+                                       wire::rma_kind::lock != h.kind;
+        if (!belongs || h.runs > (part.bytes - sizeof(h)) / sizeof(rma_run)) {
             e_.refuse();
             return;
         }

@@ -88,7 +88,9 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
 // left alone for long enough, would only be rung at every call.
 void rma::serve_now_and_then() {
     if (e_.called_for() || 0 == ++at_hand_ % served_every) {
+        in_operation_ = true; // others may follow it
         e_.pass(false, false);
+        in_operation_ = false;
     }
 }
 

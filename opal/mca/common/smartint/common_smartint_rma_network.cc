@@ -76,6 +76,11 @@ bool rma::network_reaches(bool put) const {
     return 0 != e_.params_.window_rdma && (put ? caps.write : caps.read);
 }
 
+std::uint64_t rma::least_by_network(bool put) const {
+    const network::capabilities &caps = e_.network_.caps();
+    return std::max<std::uint64_t>(e_.params_.window_rdma, put ? caps.min_write : caps.min_read);
+}
+
 // Does this operation go so? Once it has begun to, it does to its end.
 bool rma::by_network(rma_peer *p, rma_item *i) {
     using what = rma_item::what;
@@ -90,8 +95,7 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
     const network::capabilities &caps = e_.network_.caps();
     const rma_layout &mine = put ? i->origin_layout : i->result_layout;
     const std::uint64_t bytes = i->target_layout.bytes();
-    const std::uint64_t least = std::max<std::uint64_t>(e_.params_.window_rdma, put ? caps.min_write : caps.min_read);
-    if (bytes < least || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
+    if (bytes < least_by_network(put) || 1 != i->target_layout.pieces() || 1 != mine.pieces()) {
         return false;
     }
     if (rma_peer::reach::known != p->reached) {

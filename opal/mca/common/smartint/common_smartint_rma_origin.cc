@@ -329,6 +329,11 @@ rma::step rma::run_local(rma_peer *p, rma_item *i) {
     if (!p->under_way.empty()) {
         return step::blocked; // the last of them has the queue go on
     }
+    if (0 != p->bundled_asks) {
+        if (const step s = send_bundle(p); step::done != s) {
+            return s;
+        }
+    }
     take_head(p);
     p->locals.emplace_back(p->gets_begun, i);
     local_step(p);

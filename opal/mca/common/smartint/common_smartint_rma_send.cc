@@ -34,9 +34,11 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         i->id = gets_.add(i);
         ++p->gets_begun;
     }
+    const bool stays = !fetches || others_are_asked(p, i);
     const unsigned entries = runs_towards(p->ep);
     while (0 != i->target_at.left()) {
         if (fetches && p->fetching + wire::rma_fetch_bytes > wire::rma_fetching_bytes) {
+            hurry_bundle(p);
             return step::blocked; // data that arrives goes on
         }
         std::uint64_t room = std::min<std::uint64_t>(p->ep->max_payload - (entries + 1) * sizeof(rma_run),
@@ -64,7 +66,7 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         h.id = i->id;
         h.at = at;
         h.more = i->target_at.left();
-        const step s = transmit(p, h, runs_, data, data_bytes);
+        const step s = transmit(p, h, runs_, data, data_bytes, stays);
         if (step::done != s) {
             i->target_at = target_before;
             i->origin_at = origin_before;
@@ -72,10 +74,10 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         }
         p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
-        if (fetches) {
-            wake_sooner_or_later(p, i, bytes);
+        if (fetches && !stays) {
+            wake_sooner_or_later(p, i->requested(), bytes);
         } else if (0 == at && total >= large) {
-            wake_sooner_or_later(p, i, total);
+            wake_sooner_or_later(p, i->requested(), total);
         }
     }
     take_head(p);
@@ -98,6 +100,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         ++p->gets_begun;
     }
     const std::uint64_t total = i->target_at.left();
+    const bool stays = others_are_asked(p, i);
     while (0 != i->target_at.left()) {
         const rma_cursor before = i->target_at;
         runs_.clear();
@@ -110,14 +113,16 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
         h.more = i->target_at.done() - h.at;
-        const step s = transmit(p, h, runs_, nullptr, 0);
+        const step s = transmit(p, h, runs_, nullptr, 0, stays);
         if (step::done != s) {
             i->target_at = before;
             return s;
         }
         p->getting += h.more;
     }
-    wake_sooner_or_later(p, i, total);
+    if (!stays) {
+        wake_sooner_or_later(p, i->requested(), total);
+    }
     take_head(p);
     i->waiting = true;
     return step::done;
@@ -138,13 +143,14 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
         }
     } else if (step::done == s) {
-        wake_sooner_or_later(p, i, 0);
+        wake_sooner_or_later(p, i->requested(), 0);
     }
     return s;
 }
 
+// stays: others may come to it before it goes.
 rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
-                        std::uint32_t bytes) {
+                        std::uint32_t bytes, bool stays) {
     head.name = e_.me_.name;
     head.window = p->window->id;
     head.runs = static_cast<std::uint32_t>(runs.size());
@@ -160,8 +166,8 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     if (kept && !may_go_ahead(p, whole)) {
         return step::blocked;
     }
-    const step s =
-        kept ? send_in_order(p, head, runs, data, bytes) : send_message(p, head, runs.data(), runs.size(), data, bytes);
+    const step s = kept ? send_in_order(p, head, runs, data, bytes, stays)
+                        : send_message(p, head, runs.data(), runs.size(), data, bytes);
     if (step::done == s && kept && nullptr != p->asked) {
         p->ahead += static_cast<std::uint32_t>(whole);
         e_.stats_.add(stat::rma_ahead);

@@ -174,6 +174,11 @@ std::uint8_t rma::answer_flags() const {
 // The first thing owed. done: it is through.
 rma::step rma::reply(rma_peer *p) {
     using kind = wire::rma_kind;
+    if (p->replies.size() > 1 && route::network == p->ep->way) {
+        if (const step together = bundle_answers(p); step::blocked != together) {
+            return together;
+        }
+    }
     rma_reply &r = p->replies.front();
     step s = step::done;
     wire::rma_head h{};

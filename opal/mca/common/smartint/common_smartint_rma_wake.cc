@@ -27,8 +27,8 @@ void rma::wake_target(rma_peer *p) {
 // time on both, which is the ranks' own where no core is idle. So of what is small a target whose application answers
 // needs none, until it is late; and of many messages in a row, whatever they ask for, the first wakes, and then one in
 // late_us: who is awake takes those behind it, too.
-void rma::wake_sooner_or_later(rma_peer *p, const rma_item *i, std::uint64_t bytes) {
-    if (by_thread_ || i->requested() || route::network != p->ep->way) {
+void rma::wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes) {
+    if (by_thread_ || requested || route::network != p->ep->way) {
         wake_target(p);
         return;
     }

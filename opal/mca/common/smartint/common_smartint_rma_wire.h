@@ -38,7 +38,8 @@ enum class rma_kind : std::uint8_t {
     key = 17,      // to the origin: at, more: the memory; data: its key, none where no operand: it can't be reached
     pass = 18,     // to the target: the sender, who waits for its shared lock, comes before exclusive ones
     bundle = 19,   // to the target: several of the kinds up to complete, without lock, each behind an rma_part
-    count_ = 20
+    answers = 20,  // to the origin: the same of data and ack
+    count_ = 21
 };
 
 enum rma_flags : std::uint8_t {
