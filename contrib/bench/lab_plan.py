@@ -170,6 +170,11 @@ EXPERIMENTS = [
                   for how in ("idle", "computing", "always")]
         + [(f"rma_bandwidth{apart}_max", op) for op in ("put", "get") for apart in ("", "_strided")]),
     Experiment(
+        "passive-small", "passive", "64 small puts or gets in a row, and a flush",
+        "--only bandwidth --sizes 8,64,512,2K,4K,16K --window 64 --time 0.3 --reps 60",
+        quick="--only bandwidth --sizes 8,1K --window 16 --reps 3", seconds=6, systems=WITHOUT_BASELINES, onesided=True,
+        headline=[("rma_bandwidth_max", op) for op in ("put", "get")]),
+    Experiment(
         "slack", "slack", "A local put of 8 MiB before one of 256 KiB to another node, four ranks (two on each node)",
         "--sizes 256K --time 2 --reps 10 --warmup 1", quick="--sizes 16K --reps 3 --warmup 0", settings=("net",), ranks=4, seconds=6,
         systems="ob1,ucx,none,helper", onesided=True, figure="SI 2.4.3",

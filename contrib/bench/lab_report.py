@@ -245,6 +245,15 @@ class Report:
                         if v:
                             groups.setdefault(op.replace("_", " "), {})[system] = min(v.middle, 400)
                 yield charts.bars(f"8 bytes, the target {words}, {where}", "us (400: or more)", groups, self.systems, TITLES)
+        elif e.key == "passive-small":
+            for op in ("put", "get"):
+                series = {}
+                for size in self.r.sizes(e.key, setting, "rma_bandwidth_max", op):
+                    for system in self.systems:
+                        v = self.r.get(e.key, setting, system, "rma_bandwidth_max", op, size)
+                        if v:
+                            series.setdefault(system, []).append((size, size / v.middle))
+                yield charts.lines(f"64 {op}s in a row and a flush, {where}", "bytes", "us each", series, TITLES, log=True, low=0)
         elif e.program in plan.KERNELS:
             groups = {}
             for form in ("in_turn", "hidden"):

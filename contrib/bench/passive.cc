@@ -28,19 +28,29 @@ struct options : program_options {
     int window = 16;
     std::size_t piece = 1024;
     bool allocates = false;
+    bool latencies = true, bandwidths = true;
 };
 
 options parse(int argc, char **argv) {
     options o;
     arguments a("passive - one-sided operations on a process that takes no part\n\n"
                 "  mpirun -np 2 ./passive [options]\n\n"
-                "Rank 0 is the origin, rank 1 the target. Results are checked.\n");
+                "Rank 0 is the origin, rank 1 the target. What is put or got is checked.\n");
     a.value('r', "reps", "N", "of each figure (30)", o.reps, 3, 100'000);
     a.value('t', "time", "SECONDS", "stop the repetitions of a figure after this long (never below 3)", o.time_limit,
             0., 1e6);
     a.value(0, "tsyn", "US", "the target's computation (5000)", o.tsyn, 1., 1e7);
     a.sizes('s', "sizes", "of puts and gets for the bandwidth (64K,1M)", o.sizes);
     a.value('w', "window", "N", "operations in a row, then a flush (16)", o.window, 1, 4096);
+    a.add('o', "only", "LIST", "of latency, bandwidth (default: both)", [&o](const char *text) {
+        o.latencies = o.bandwidths = false;
+        for (const auto part : split(text)) {
+            bool &chosen = "latency" == part     ? o.latencies
+                           : "bandwidth" == part ? o.bandwidths
+                                                 : (bad_value("only", part), o.latencies);
+            chosen = true;
+        }
+    });
     a.size(0, "piece", "of what is strided: every other one is moved (1K)", o.piece);
     a.flag(0, "allocate", "a window by MPI_Win_allocate, not of the program's own memory", o.allocates);
     o.add_to(a);
@@ -71,8 +81,12 @@ public:
 
     void run() {
         clock_.compare();
-        latencies();
-        bandwidths();
+        if (o_.latencies) {
+            latencies();
+        }
+        if (o_.bandwidths) {
+            bandwidths();
+        }
         check_sums();
         MPI_Win_free(&window_);
         pvars_.close();
@@ -187,49 +201,91 @@ private:
         return took;
     }
 
+    // What is put or got: contiguous, or every other piece.
+    struct shape {
+        std::size_t pieces, piece, step;
+        MPI_Datatype type;
+        int count;
+    };
+
     void bandwidths() {
         program_.say("%-20s %10s %14s %14s   (MB/s, most)\n", "operation", "bytes", "one piece", "strided");
         for (const bool get : {false, true}) {
             for (const std::size_t bytes : o_.sizes) {
-                MPI_Datatype strided;
                 const std::size_t pieces = std::max<std::size_t>(1, bytes / o_.piece);
-                const int piece = static_cast<int>(bytes / pieces);
-                MPI_Type_vector(static_cast<int>(pieces), piece, 2 * piece, MPI_BYTE, &strided);
+                const std::size_t piece = bytes / pieces;
+                MPI_Datatype strided;
+                MPI_Type_vector(static_cast<int>(pieces), static_cast<int>(piece), static_cast<int>(2 * piece),
+                                MPI_BYTE, &strided);
                 MPI_Type_commit(&strided);
-                const double plain = bandwidth(get, bytes, MPI_BYTE, static_cast<int>(bytes));
-                const double apart = bandwidth(get, bytes, strided, 1);
+                const double plain = bandwidth(get, {1, bytes, bytes, MPI_BYTE, static_cast<int>(bytes)});
+                const double apart = bandwidth(get, {pieces, piece, 2 * piece, strided, 1});
                 MPI_Type_free(&strided);
                 const char *name = get ? "get" : "put";
                 program_.out().put("rma_bandwidth_max", name, bytes, "MB/s", plain);
                 program_.out().put("rma_bandwidth_strided_max", name, bytes, "MB/s", apart);
-                program_.say("%-20s %10zu %14.0f %14.0f\n", name, bytes, plain, apart);
+                program_.say("%-20s %10zu %14.1f %14.1f\n", name, bytes, plain, apart);
             }
         }
     }
 
-    double bandwidth(bool get, std::size_t bytes, MPI_Datatype type, int count) {
+    void fill(unsigned seed) {
+        for (std::size_t i = 0; i < buffer_.size(); ++i) {
+            buffer_[i] = static_cast<char>(seed + i * 7 + i / 251);
+        }
+    }
+
+    // The origin's, in an epoch: all of it at the target, or here.
+    void move(bool get, const shape &x, int times) {
+        for (int k = 0; k < times; ++k) {
+            const auto at = static_cast<MPI_Aint>(words);
+            if (get) {
+                MPI_Get(buffer_.data(), x.count, x.type, target, at, x.count, x.type, window_);
+            } else {
+                MPI_Put(buffer_.data(), x.count, x.type, target, at, x.count, x.type, window_);
+            }
+        }
+        MPI_Win_flush(target, window_);
+    }
+
+    // The pattern is written before gets, and read back behind puts.
+    double bandwidth(bool get, const shape &x) {
+        const std::size_t bytes = x.pieces * x.piece;
         double best = 0;
         const double begin = now_us();
+        ++pattern_;
         for (int i = 0; i < o_.reps && go_on(i, begin); ++i) {
             MPI_Barrier(MPI_COMM_WORLD);
             if (0 == program_.rank()) {
                 MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window_);
-                const double from = now_us();
-                for (int k = 0; k < o_.window; ++k) {
-                    const auto at = static_cast<MPI_Aint>(words);
-                    if (get) {
-                        MPI_Get(buffer_.data(), count, type, target, at, count, type, window_);
-                    } else {
-                        MPI_Put(buffer_.data(), count, type, target, at, count, type, window_);
-                    }
+                fill(pattern_);
+                if (get && 0 == i) {
+                    move(false, x, 1);
                 }
-                MPI_Win_flush(target, window_);
+                if (get) {
+                    std::fill(buffer_.begin(), buffer_.end(), 0);
+                }
+                const double from = now_us();
+                move(get, x, o_.window);
                 best = std::max(best, static_cast<double>(bytes) * o_.window / (now_us() - from));
+                if (!get) {
+                    std::fill(buffer_.begin(), buffer_.end(), 0);
+                    move(true, x, 1);
+                }
+                check(x);
                 MPI_Win_unlock(target, window_);
             }
             MPI_Barrier(MPI_COMM_WORLD);
         }
         return best;
+    }
+
+    void check(const shape &x) {
+        const std::vector<char> here = buffer_;
+        fill(pattern_);
+        for (std::size_t k = 0; k < x.pieces; ++k) {
+            wrong_ += 0 == std::memcmp(here.data() + k * x.step, buffer_.data() + k * x.step, x.piece) ? 0 : 1;
+        }
     }
 
     // What was added is there, once each time.
@@ -264,6 +320,7 @@ private:
     const std::int64_t one_ = 1;
     std::int64_t added_ = 0, accumulated_ = 0;
     std::uint64_t wrong_ = 0;
+    unsigned pattern_ = 0;
 };
 
 int main_program(int argc, char **argv) {

@@ -142,5 +142,6 @@ notices adi adi.cc 'sent_.swap(end_out_);' '' 4 --size 16 --reps 1 --verify
 notices collectives collectives_list.h 'offsets[i] = static_cast<int>(i * bytes);' 'offsets[i] = 0;' 3 --only igatherv --sizes 1K --reps 3
 notices epochs epochs.cc 'MPI_Put(here, count, MPI_BYTE, target, 0, count, MPI_BYTE, x.window);' ';' 4 --many --sizes 1K --reps 3
 notices passive passive.cc '++accumulated_;' ';' 2 --sizes 1K --reps 3
+notices passive passive.cc 'move(get, x, o_.window);' ';' 2 --only bandwidth --sizes 1K --reps 3
 notices overlap overlap.cc 'sends_ ? bytes : 0' 'sends_ ? bytes - 8 : 0' 2 --only overlap --sizes 1K --reps 3
 summary
