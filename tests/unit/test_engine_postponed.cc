@@ -184,11 +184,14 @@ TEST_F(postponed_queues, nothing_is_postponed_where_it_was_not_asked_for) {
 }
 
 // With the target: copied by both where it waits for nothing but this, else by the origin alone.
-TEST_F(postponed_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is_busy_or_there_is_little) {
-    enum class at { waits, computes, busy };
-    for (const at where : {at::waits, at::computes, at::busy}) {
+TEST_F(postponed_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is_busy_or_without_a_core) {
+    enum class at { waits, computes, busy, without };
+    for (const at where : {at::waits, at::computes, at::busy, at::without}) {
         for (const std::size_t bytes : {std::size_t{512}, std::size_t{8192}, exposed}) {
             node x(postponed_for(forever_us, "yes"));
+            for (std::uint32_t rank : {0U, 1U}) { // as if they were bound so
+                x.n.a.board_segment().slot(rank).control.cpus[0] = at::without == where ? 1 : 1 + rank;
+            }
             std::deque<test_send> s(6);
             std::deque<test_recv> r(6);
             x.post();
@@ -203,7 +206,7 @@ TEST_F(postponed_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is
                 x.n.b.begin_wait();
             }
             x.start_and_put(bytes);
-            const bool both = at::waits == where && bytes > 512;
+            const bool both = at::waits == where;
             EXPECT_EQ(both ? 0U : 1U, count(x.n.a, stat::rma_direct)) << bytes;
             EXPECT_EQ(!both, x.there(bytes)) << bytes;
             if (at::computes != where) {

@@ -412,7 +412,9 @@ private:
 
     // a node without an idle core (engine_crowded.cc)
     bool crowded();
+    bool count_units(std::uint32_t *count, bool *all_there) const;
     bool look_for_idle_cores();
+    bool a_unit_each();
     bool may_postpone(const send_op &op);
     void keep_notice(send_op *op);
     void postpone_copy(copy_job *job);
@@ -490,6 +492,7 @@ private:
     int wake_fd_ = -1;
     bool matched_hint_ = false; // a request was matched and has not been looked at
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
+    enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
     std::vector<std::uint64_t> unnoticed_; // sends whose notice is kept until this rank waits
     std::uint64_t unnoticed_since_ = 0;    // ns: the first of them
     std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet

@@ -34,33 +34,60 @@ bool engine::crowded() {
     return occupation::crowded == cores_;
 }
 
+// Units that the ranks of this node may run on, all together. False: not known, as long as some are not there; or ever,
+// where one is bound beyond the table's end.
+bool engine::count_units(std::uint32_t *count, bool *all_there) const {
+    std::uint64_t units[layout::cpu_mask_words] = {};
+    bool known = true;
+    for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
+        const auto &c = segment_.slot(i).control;
+        if (1 != c.attached.load(std::memory_order_acquire)) { // A1
+            *all_there = false;
+            return false;
+        }
+        bool any = false;
+        for (std::uint32_t w = 0; w < layout::cpu_mask_words; ++w) {
+            units[w] |= c.cpus[w];
+            any = any || 0 != c.cpus[w];
+        }
+        known = known && any;
+    }
+    *all_there = true;
+    *count = 0;
+    for (const std::uint64_t w : units) {
+        *count += static_cast<std::uint32_t>(__builtin_popcountll(w));
+    }
+    return known;
+}
+
 // False: not known yet.
 bool engine::look_for_idle_cores() {
     bool full = "no" == params_.idle_cores;
     if ("auto" == params_.idle_cores && params_.cores.empty() && segment_.mapped()) {
-        std::uint64_t units[layout::cpu_mask_words] = {};
-        full = true; // but a rank bound beyond the table's end says nothing
-        for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
-            const auto &c = segment_.slot(i).control;
-            if (1 != c.attached.load(std::memory_order_acquire)) { // A1
-                return false;
-            }
-            bool any = false;
-            for (std::uint32_t w = 0; w < layout::cpu_mask_words; ++w) {
-                units[w] |= c.cpus[w];
-                any = any || 0 != c.cpus[w];
-            }
-            full = full && any;
-        }
         std::uint32_t count = 0;
-        for (const std::uint64_t w : units) {
-            count += static_cast<std::uint32_t>(__builtin_popcountll(w));
+        bool all_there = false;
+        full = count_units(&count, &all_there) && count <= segment_.slots();
+        if (!all_there) {
+            return false;
         }
-        full = full && count <= segment_.slots();
     }
     // What is postponed needs somebody who comes late.
     cores_ = full && thread_->can_call_late() ? occupation::crowded : occupation::roomy;
     return true;
+}
+
+// Has each rank of this node a unit for itself? Who waits in MPI answers at once then, and else when the scheduler has
+// him run. A hint, as above.
+bool engine::a_unit_each() {
+    if (seats::unknown == seats_ && segment_.mapped()) {
+        std::uint32_t count = 0;
+        bool all_there = false;
+        const bool known = count_units(&count, &all_there);
+        if (all_there) {
+            seats_ = known && count >= segment_.slots() ? seats::enough : seats::too_few;
+        }
+    }
+    return seats::enough == seats_;
 }
 
 // A send whose RTS has just gone out from the application, which is not about to wait.

@@ -207,7 +207,8 @@ void rma::settle_state(rma_peer *p) {
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
     } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) ||
-               p->fetching + p->getting >= worthwhile || (p->gets_done != p->gets_begun && nullptr != p->head)) {
+               p->fetching + p->getting >= (route::shared == p->ep->way ? worthwhile_near : worthwhile) ||
+               (p->gets_done != p->gets_begun && nullptr != p->head)) {
         now = flight::brisk; // less, that nothing waits for, is taken when the next call comes
     }
     fly(p, now);

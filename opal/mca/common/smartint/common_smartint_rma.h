@@ -375,6 +375,7 @@ private:
     enum class step { done, blocked, full, again };
     // Bytes under way to this process that are worth an interrupt by themselves, there and here.
     static constexpr std::uint64_t worthwhile = 4096;
+    static constexpr std::uint64_t worthwhile_near = 131072; // inside a node: copied in less time than a wake takes
 
     // rma.cc
     void activate(rma_peer *p);

@@ -25,7 +25,6 @@ constexpr std::uint64_t small_gap = 1024;     // read in less time than the kern
 constexpr std::uint64_t small_piece = 8192;   // below that messages are faster than the kernel's copies, if there are
 constexpr std::uint64_t many_pieces = 32;     // so many
 constexpr std::uint64_t busy_ring = 32768;    // bytes of others that a target has not taken in yet
-constexpr std::uint64_t by_two_from = 4096;   // in any pieces: half of a copy by the kernel goes into finding the pages
 constexpr unsigned served_every = 64;         // operations that need no pass of the engine
 constexpr std::uint64_t slack_from = 262144;  // a copy that keeps the network waiting for some 50 us
 constexpr std::uint64_t slack_piece = 524288; // of one pass of the application: less than the network has to send
@@ -62,19 +61,19 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
 }
 
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
-// chapter 3). A target that computes is left alone, though the kernel's copies are slower.
+// chapter 3), and what is small costs no system call. A target that computes is left alone, though the kernel's copies
+// are slower, and one that waits for a processor, too, as it may where there are more ranks than those.
 bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
-    if ((rma_item::what::put != i->kind && rma_item::what::get != i->kind) || nullptr != p->mapped ||
-        route::shared != p->ep->way || 0 != i->target_at.done() ||
-        !e_.can_arm()) { // it may come to compute: then its thread goes on
+    if (nullptr != p->mapped || route::shared != p->ep->way || 0 != i->target_at.done() ||
+        !e_.can_arm() || // it may come to compute: then its thread goes on
+        !e_.a_unit_each()) {
         return false;
     }
     const std::uint64_t pieces = i->target_layout.pieces();
-    const std::uint64_t bytes = i->target_layout.bytes();
-    const bool small_pieces = pieces >= many_pieces && bytes < pieces * small_piece;
+    const bool small_pieces = pieces >= many_pieces && i->target_layout.bytes() < pieces * small_piece;
     // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
     const bool ours = p->unacked || p->fetching + p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
-    return (small_pieces || (bytes >= by_two_from && ours)) && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+    return (small_pieces || ours) && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
 }
 
 // A large copy inside the node, in a window that has members on other nodes: what comes behind it may be theirs. It

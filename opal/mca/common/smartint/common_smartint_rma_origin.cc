@@ -378,11 +378,11 @@ bool rma::unposted(rma_peer *p) {
     return p->unposted;
 }
 
-// Without a flush between them nothing orders a get behind a put of the same process. But programs count on it (the
-// requests of Global Arrays' port to MPI-3), as copies that are made in the call keep the order: so does this.
+// Accumulates come in the order of the calls. Without a flush between them nothing orders a get behind a put of the
+// same process; but programs count on it (the requests of Global Arrays' port to MPI-3), as copies that are made in the
+// call keep the order: so does this.
 bool rma::follows_messages(const rma_peer *p, const rma_item *i) {
-    return (p->unacked || 0 != p->fetching) && route::shared == p->ep->way && 0 == i->target_at.done() &&
-           (rma_item::what::put == i->kind || rma_item::what::get == i->kind);
+    return (p->unacked || 0 != p->fetching) && route::shared == p->ep->way && 0 == i->target_at.done();
 }
 
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
