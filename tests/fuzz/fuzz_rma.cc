@@ -211,13 +211,28 @@ void message(bench &b, input &in) {
         std::vector<std::byte> all(sizeof(whole));
         std::memcpy(all.data(), &whole, sizeof(whole));
         for (unsigned n = in.below(3); n > 0; --n) {
-            const wire::rma_part part{
-                0 == in.below(8) ? static_cast<std::uint32_t>(in.number()) : static_cast<std::uint32_t>(m.size()), {}};
+            const bool brief = in.flag(); // what it says is in the part itself
+            wire::rma_part part{};
+            part.bytes = static_cast<std::uint32_t>(m.size());
+            if (brief) {
+                part = {8 * in.below(5), h.kind, h.op, h.type, h.flags, in.flag() ? h.id : in.number()};
+                if (in.flag()) {
+                    part.at = static_cast<std::uint64_t>(base) + 8 * in.below(70);
+                }
+            }
+            if (0 == in.below(8)) {
+                part.bytes = static_cast<std::uint32_t>(in.number());
+            }
+            const std::size_t behind = brief ? 8 * in.below(8) : m.size();
             const std::size_t before = all.size();
-            const std::size_t rest = m.size() % wire::rma_part_step;
-            all.resize(before + sizeof(part) + m.size() + (0 == rest ? 0 : wire::rma_part_step - rest));
+            const std::size_t rest = behind % wire::rma_part_step;
+            all.resize(before + sizeof(part) + behind + (0 == rest ? 0 : wire::rma_part_step - rest));
             std::memcpy(all.data() + before, &part, sizeof(part));
-            std::memcpy(all.data() + before + sizeof(part), m.data(), m.size());
+            if (!brief) {
+                std::memcpy(all.data() + before + sizeof(part), m.data(), m.size());
+            } else if (behind >= sizeof(std::uint64_t)) {
+                std::memcpy(all.data() + before + sizeof(part), &h.id, sizeof(h.id));
+            }
         }
         m = std::move(all);
     }

@@ -445,6 +445,7 @@ private:
     step send_bundle(rma_peer *p);
     void hurry_bundle(rma_peer *p);
     void forget_bundle(rma_peer *p);
+    std::uint64_t open_part(rma_peer *p, const wire::rma_part &part, const std::byte *data, std::uint32_t bytes);
     void open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes);
     static bool others_are_asked(const rma_peer *p, const rma_item *i);
     step bundle_answers(rma_peer *p);

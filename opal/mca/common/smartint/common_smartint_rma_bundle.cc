@@ -22,21 +22,64 @@ constexpr std::uint64_t most_asked = 4096; // bytes of an answer that goes with 
 constexpr unsigned most_asks = 16;
 constexpr std::size_t most_spare = 4; // buffers that nobody uses
 
-constexpr std::size_t part_bytes(std::size_t message) {
-    return sizeof(wire::rma_part) + (message + wire::rma_part_step - 1) / wire::rma_part_step * wire::rma_part_step;
+constexpr std::size_t filled_up(std::size_t bytes) {
+    return (bytes + wire::rma_part_step - 1) / wire::rma_part_step * wire::rma_part_step;
 }
+constexpr std::size_t part_bytes(std::size_t behind) { return sizeof(wire::rma_part) + filled_up(behind); }
 
 bool asks(wire::rma_kind kind) { return wire::rma_kind::get == kind || wire::rma_kind::fetch == kind; }
+bool ends(wire::rma_kind kind) {
+    return wire::rma_kind::unlock == kind || wire::rma_kind::flush == kind || wire::rma_kind::complete == kind;
+}
 
-// A message at the begin of a part, to be filled in behind its head.
-std::byte *begin_part(std::vector<std::byte> *bundle, const wire::rma_head &head, std::size_t whole) {
+// A part, filled in: what stands behind it is to be written where this points.
+std::byte *begin_part(std::vector<std::byte> *bundle, const wire::rma_part &part, std::size_t behind) {
     const std::size_t before = bundle->size();
-    bundle->resize(before + part_bytes(whole));
-    std::byte *to = bundle->data() + before;
-    const wire::rma_part part{static_cast<std::uint32_t>(whole), {}};
-    std::memcpy(to, &part, sizeof(part));
-    std::memcpy(to + sizeof(part), &head, sizeof(head));
-    return to + sizeof(part) + sizeof(head);
+    bundle->resize(before + part_bytes(behind));
+    std::memcpy(bundle->data() + before, &part, sizeof(part));
+    return bundle->data() + before + sizeof(part);
+}
+
+// Can a part say all that this head and its runs do?
+bool fits_part(const wire::rma_head &head, const std::vector<rma_run> &runs) {
+    if (runs.empty()) {
+        return ends(head.kind);
+    }
+    return 1 == runs.size() && 1 == runs[0].count && 0 == head.at && runs[0].length <= most_part &&
+           head.more == (wire::rma_kind::get == head.kind ? runs[0].length : 0);
+}
+
+// Of data that belongs to a part whose kind is not none.
+std::uint64_t data_behind(const wire::rma_part &part) {
+    switch (part.kind) {
+    case wire::rma_kind::put:
+    case wire::rma_kind::accumulate:
+    case wire::rma_kind::data:
+        return part.bytes;
+    case wire::rma_kind::fetch: {
+        const std::uint64_t operands = rma_operator::swap_if_equal == static_cast<rma_operator>(part.op) ? 2 : 1;
+        return 0 != (part.flags & wire::rma_no_operand) ? 0 : operands * part.bytes;
+    }
+    default:
+        return 0;
+    }
+}
+
+bool belongs(wire::rma_kind whole, wire::rma_kind kind) {
+    if (wire::rma_kind::answers == whole) {
+        return wire::rma_kind::data == kind || wire::rma_kind::ack == kind;
+    }
+    return wire::rma_kind::none != kind && kind <= wire::rma_kind::complete && wire::rma_kind::lock != kind;
+}
+
+// Of a part whose kind is none.
+bool holds_message(wire::rma_kind whole, const std::byte *data, std::uint32_t bytes) {
+    wire::rma_head h{};
+    if (bytes < sizeof(h)) {
+        return false;
+    }
+    std::memcpy(&h, data, sizeof(h));
+    return belongs(whole, h.kind) && h.runs <= (bytes - sizeof(h)) / sizeof(rma_run);
 }
 
 // How a message towards a target goes: with those of the bundle, as the first of one, or by itself.
@@ -72,7 +115,9 @@ void rma::send_other_bundles(const rma_peer *p) {
 rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                              std::uint32_t bytes, bool stays) {
     const std::size_t run_bytes = runs.size() * sizeof(rma_run);
-    const std::size_t whole = sizeof(head) + run_bytes + bytes;
+    const bool brief = fits_part(head, runs);
+    const std::size_t id_bytes = asks(head.kind) ? sizeof(wire::rma_part_id) : 0;
+    const std::size_t whole = (brief ? id_bytes : sizeof(head) + run_bytes) + bytes;
     const place where = place_of(p, head.kind, whole, stays);
     if (!stays) {
         send_other_bundles(p);
@@ -90,12 +135,26 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         spare_bundles_.pop_back();
     }
     const std::size_t before = p->bundle.size();
-    std::byte *to = begin_part(&p->bundle, head, whole);
-    if (0 != run_bytes) {
-        std::memcpy(to, runs.data(), run_bytes);
+    std::byte *to = nullptr;
+    if (brief) {
+        const bool piece = !runs.empty();
+        to = begin_part(&p->bundle,
+                        {piece ? static_cast<std::uint32_t>(runs[0].length) : 0, head.kind, head.op, head.type,
+                         head.flags, piece ? static_cast<std::uint64_t>(runs[0].offset) : 0},
+                        whole);
+        const wire::rma_part_id id{head.id, 0};
+        std::memcpy(to, &id, id_bytes);
+        to += id_bytes;
+    } else {
+        to = begin_part(&p->bundle, {static_cast<std::uint32_t>(whole), wire::rma_kind::none, 0, 0, 0, 0}, whole);
+        std::memcpy(to, &head, sizeof(head));
+        if (0 != run_bytes) {
+            std::memcpy(to + sizeof(head), runs.data(), run_bytes);
+        }
+        to += sizeof(head) + run_bytes;
     }
     if (0 != bytes) {
-        std::memcpy(to + run_bytes, data, bytes);
+        std::memcpy(to, data, bytes);
     }
     if (stays) {
         activate(p); // for the next pass
@@ -121,23 +180,14 @@ bool rma::try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_typ
     }
     serve_now_and_then();
     const rma_window *w = p->window;
-    const std::size_t whole = sizeof(wire::rma_head) + sizeof(rma_run) + bytes;
     if (p->ep->lost || nullptr != p->head || p->stuck || w->fences_done < w->fences_begun ||
         p->gets_done < p->gets_before || (put && network_reaches(true) && bytes >= least_by_network(true)) ||
-        place::joins != place_of(p, kind, whole, true)) {
+        place::joins != place_of(p, kind, bytes, true)) {
         return false;
     }
-    wire::rma_head h{};
-    h.name = e_.me_.name;
-    h.window = w->id;
-    h.kind = kind;
-    h.op = static_cast<std::uint8_t>(op);
-    h.type = static_cast<std::uint8_t>(type);
-    h.runs = 1;
-    const rma_run run{static_cast<std::int64_t>(target), bytes, 0, 1};
-    std::byte *to = begin_part(&p->bundle, h, whole);
-    std::memcpy(to, &run, sizeof(run));
-    std::memcpy(to + sizeof(run), operand, bytes);
+    const wire::rma_part part{static_cast<std::uint32_t>(bytes), kind, static_cast<std::uint8_t>(op),
+                              static_cast<std::uint8_t>(type),   0,    target};
+    std::memcpy(begin_part(&p->bundle, part, bytes), operand, bytes);
     p->unacked = true;
     e_.stats_.add(stat::rma_operations);
     return true;
@@ -190,22 +240,16 @@ rma::step rma::bundle_answers(rma_peer *p) {
     answers_.clear();
     unsigned n = 0;
     std::uint64_t fetched = 0;
-    wire::rma_head h{};
-    h.name = e_.me_.name;
-    h.window = p->window->id;
-    h.flags = answer_flags();
+    const std::uint8_t flags = answer_flags();
     for (const rma_reply &r : p->replies) {
-        const bool data = wire::rma_kind::data == r.kind && 0 == r.sent && rma_error::none == r.error;
+        const bool data = wire::rma_kind::data == r.kind && 0 == r.sent && 0 == r.at && rma_error::none == r.error;
         const std::uint64_t bytes = !data ? 0 : r.kept.empty() ? r.layout.bytes() : r.kept.size();
         // An ack that nobody waits for comes with a notice, by itself.
         if ((!data && !(wire::rma_kind::ack == r.kind && r.waited)) || bytes > most_asked ||
-            answers_.size() + part_bytes(sizeof(h) + bytes) > most) {
+            answers_.size() + part_bytes(bytes) > most) {
             break;
         }
-        h.kind = r.kind;
-        h.id = r.id;
-        h.at = r.at;
-        std::byte *to = begin_part(&answers_, h, sizeof(h) + bytes);
+        std::byte *to = begin_part(&answers_, {static_cast<std::uint32_t>(bytes), r.kind, 0, 0, flags, r.id}, bytes);
         if (!r.kept.empty()) {
             std::memcpy(to, r.kept.data(), bytes);
             fetched += bytes;
@@ -219,8 +263,8 @@ rma::step rma::bundle_answers(rma_peer *p) {
         return step::blocked;
     }
     wire::rma_head all{};
-    all.name = h.name;
-    all.window = h.window;
+    all.name = e_.me_.name;
+    all.window = p->window->id;
     all.kind = wire::rma_kind::answers;
     const step s = send_message(p, all, nullptr, 0, answers_.data(), static_cast<std::uint32_t>(answers_.size()));
     if (step::done == s) {
@@ -230,28 +274,58 @@ rma::step rma::bundle_answers(rma_peer *p) {
     return s;
 }
 
+// What a part says, as if it had come as a message by itself. What stands behind it; more than there is: it is none.
+std::uint64_t rma::open_part(rma_peer *p, const wire::rma_part &part, const std::byte *data, std::uint32_t bytes) {
+    wire::rma_part_id id{};
+    const std::size_t id_bytes = asks(part.kind) ? sizeof(id) : 0;
+    const std::uint64_t behind = id_bytes + data_behind(part);
+    if (behind > bytes) {
+        return behind;
+    }
+    std::memcpy(&id, data, id_bytes);
+    wire::rma_head h{};
+    h.window = p->window->id;
+    h.kind = part.kind;
+    h.op = part.op;
+    h.type = part.type;
+    h.flags = part.flags;
+    h.id = wire::rma_kind::data == part.kind ? part.at : id.id;
+    h.more = wire::rma_kind::get == part.kind ? part.bytes : 0;
+    arrived_.clear();
+    if (part.kind <= wire::rma_kind::get) {
+        arrived_.push_back({static_cast<std::int64_t>(part.at), part.bytes, 0, 1});
+    }
+    h.runs = static_cast<std::uint32_t>(arrived_.size());
+    e_.bytes_moved_ += behind;
+    handle(p, h, arrived_, data + id_bytes, static_cast<std::uint32_t>(behind - id_bytes));
+    return behind;
+}
+
 // Each of them as if it had come by itself.
 void rma::open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes) {
     while (0 != bytes) {
         wire::rma_part part{};
-        wire::rma_head h{};
-        if (!wire::take_header(data, bytes, &part) || part.bytes > bytes || part.bytes < sizeof(h)) {
+        if (!wire::take_header(data, bytes, &part)) {
             e_.refuse();
             return;
         }
-        std::memcpy(&h, data, sizeof(h));
-        const bool belongs = wire::rma_kind::answers == whole
-                                 ? wire::rma_kind::data == h.kind || wire::rma_kind::ack == h.kind
-                                 : wire::rma_kind::none != h.kind && h.kind <= wire::rma_kind::complete &&
-                                       wire::rma_kind::lock != h.kind;
-        if (!belongs || h.runs > (part.bytes - sizeof(h)) / sizeof(rma_run)) {
+        std::uint64_t behind = part.bytes;
+        if (wire::rma_kind::none == part.kind) {
+            if (behind > bytes || !holds_message(whole, data, part.bytes)) {
+                e_.refuse();
+                return;
+            }
+            take_in(p, data, part.bytes);
+        } else {
+            behind = belongs(whole, part.kind) ? open_part(p, part, data, bytes) : UINT64_MAX;
+        }
+        if (behind > bytes) {
             e_.refuse();
             return;
         }
-        take_in(p, data, part.bytes);
-        const auto step = static_cast<std::uint32_t>(part_bytes(part.bytes) - sizeof(part));
-        data += std::min(step, bytes);
-        bytes -= std::min(step, bytes);
+        const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(filled_up(behind), bytes));
+        data += step;
+        bytes -= step;
     }
 }
 

@@ -73,13 +73,20 @@ struct rma_head {
     std::uint64_t more;
 };
 
-// In a bundle before each message, which begins and ends at a multiple of rma_part_step; of that size itself.
+// In a bundle before each message; both begin and end at a multiple of its size, so that data lies as it does in a
+// message by itself. kind none: the message follows, head and all. Else all it has to say is here, and its data
+// follows: what needs one run of one piece at most. Of gets and fetches rma_part_id stands between them.
 struct rma_part {
-    std::uint32_t bytes; // of the message, its head included
-    std::uint32_t pad[3];
+    std::uint32_t bytes; // of the message; else of the target's memory, or of the answer
+    rma_kind kind;
+    std::uint8_t op, type, flags;
+    std::uint64_t at; // in the target's memory; of an answer: the operation's id
 };
-inline constexpr std::size_t rma_part_step = 16; // data lies as it does in a message by itself
-static_assert(sizeof(rma_part) == rma_part_step && 0 == sizeof(rma_head) % rma_part_step);
+struct rma_part_id {
+    std::uint64_t id, pad;
+};
+inline constexpr std::size_t rma_part_step = sizeof(rma_part);
+static_assert(16 == rma_part_step && sizeof(rma_part_id) == rma_part_step && 0 == sizeof(rma_head) % rma_part_step);
 
 static_assert(sizeof(rma_head) == 48 && std::is_trivially_copyable_v<rma_head>);
 // A message of one run goes out with head and run as its header, the data from where it is.
