@@ -74,7 +74,7 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         }
         p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
-        if (fetches && !stays) {
+        if (fetches && p->bundle.empty()) { // else whoever sends that
             wake_sooner_or_later(p, i->requested(), bytes);
         } else if (0 == at && total >= large) {
             wake_sooner_or_later(p, i->requested(), total);
@@ -120,7 +120,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
-    if (!stays) {
+    if (p->bundle.empty()) { // else whoever sends that
         wake_sooner_or_later(p, i->requested(), total);
     }
     take_head(p);
