@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -382,6 +383,223 @@ TEST_F(bundles, those_of_a_lost_peer_are_forgotten) {
     EXPECT_EQ(rma_error::lost, sync->error);
 }
 
+// ---- locks, and what goes ahead of the grant
+
+struct locks_in_bundles : bundles {
+    void lock(bool exclusive = true, std::uint32_t thread = 0) {
+        n.a.enter();
+        n.a.one_sided().lock(p, exclusive, nullptr, thread);
+        n.a.leave();
+    }
+    void unlock(rma_sync *sync) {
+        n.a.enter();
+        n.a.one_sided().unlock(p, sync);
+        n.a.leave();
+    }
+    // The target holds its own.
+    void take_own() {
+        rma_sync mine;
+        n.b.enter();
+        n.b.one_sided().lock(n.b.one_sided().peer(one, 1), true, &mine);
+        n.b.leave();
+        EXPECT_TRUE(mine.done());
+    }
+    void drop_own() {
+        rma_sync gone;
+        n.b.enter();
+        n.b.one_sided().unlock(n.b.one_sided().peer(one, 1), &gone);
+        n.b.leave();
+        EXPECT_TRUE(gone.done());
+    }
+    rma_peer *at_target() {
+        n.b.enter();
+        rma_peer *q = n.b.one_sided().peer(one, 0);
+        n.b.leave();
+        return q;
+    }
+};
+
+TEST_F(locks_in_bundles, a_short_epoch_is_one_message_and_one_answer) {
+    const std::uint32_t answered = n.to_a->rma_out;
+    lock();
+    put(0, 0);
+    submit(rma_item::what::accumulate, 1, 0, 1);
+    EXPECT_EQ(0U, sent());
+    rma_sync over;
+    unlock(&over);
+    EXPECT_EQ(1U, sent());
+    n.drive("the epoch", [&] { return over.done(); });
+    EXPECT_EQ(10U, cell(0));
+    EXPECT_EQ(1U, n.to_a->rma_out - answered);
+    EXPECT_EQ(rma_hold::none, at_target()->holds);
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(locks_in_bundles, a_get_takes_the_lock_along) {
+    const std::uint32_t answered = n.to_a->rma_out;
+    for (int i = 1; i < 4; ++i) {
+        lock(0 == i % 2);
+        submit(rma_item::what::fetch, 0, 7, 1);
+        EXPECT_EQ(2U * i - 1, sent());
+        const auto waits = flush();
+        n.drive("the flush", [&] { return waits->done(); });
+        EXPECT_EQ(5U * (i - 1), fetched[0]);
+        EXPECT_EQ(rma_hold::none == at_target()->holds, false);
+        EXPECT_EQ(2U * i - 1, n.to_a->rma_out - answered) << "grant and answer";
+        rma_sync over;
+        unlock(&over);
+        n.drive("the end", [&] { return over.done(); });
+    }
+    EXPECT_EQ(15U, cell(7));
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(locks_in_bundles, what_stands_behind_a_lock_in_its_message_waits_for_the_grant) {
+    take_own();
+    lock();
+    for (std::size_t i = 0; i < 4; ++i) {
+        put(i, i);
+    }
+    submit(rma_item::what::fetch, 9, 0, 1); // takes all along
+    submit(rma_item::what::get, 10, 0, 2);
+    rma_sync over;
+    unlock(&over);
+    for (int i = 0; i < 200; ++i) {
+        n.a.progress();
+        n.b.progress();
+    }
+    EXPECT_FALSE(over.done());
+    EXPECT_EQ(0U, cell(0)) << "the lock is another's";
+    EXPECT_LT(0U, at_target()->kept_bytes);
+    drop_own();
+    n.drive("the epoch", [&] { return over.done(); });
+    EXPECT_EQ(5U, fetched[9]);
+    EXPECT_EQ(10U, fetched[10]);
+    EXPECT_EQ(5U, fetched[11]);
+    EXPECT_EQ(5U, cell(3));
+    EXPECT_EQ(0U, at_target()->kept_bytes);
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(locks_in_bundles, epochs_in_a_row_keep_their_order) {
+    std::deque<rma_sync> over(20);
+    for (std::size_t i = 0; i < over.size(); ++i) { // requests of MPIX_Win_iunlock, and nothing waited for between
+        values[i] = i;
+        lock(0 == i % 3);
+        put(i, 0);
+        submit(rma_item::what::get, 20 + i, 0, 1);
+        unlock(&over[i]);
+    }
+    n.drive("all", [&] { return over.back().done(); });
+    for (std::size_t i = 0; i < over.size(); ++i) {
+        EXPECT_TRUE(over[i].done());
+    }
+    EXPECT_EQ(over.size() - 1, cell(0));
+    EXPECT_EQ(rma_hold::none, at_target()->holds);
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(locks_in_bundles, more_than_may_go_ahead_sends_the_lock_and_waits) {
+    take_own();
+    lock();
+    for (std::size_t i = 0; i < 1000; ++i) {
+        values[i] = i;
+        put(i, i % 50, 1 + i % 3);
+    }
+    rma_sync over;
+    unlock(&over);
+    for (int i = 0; i < 200; ++i) {
+        n.a.progress();
+        n.b.progress();
+    }
+    EXPECT_TRUE(at_target()->lock_pending);
+    EXPECT_EQ(0U, refused()) << "no more than the target keeps";
+    drop_own();
+    n.drive("the epoch", [&] { return over.done(); });
+    EXPECT_EQ(950U, cell(0));
+    EXPECT_EQ(0U, refused());
+}
+
+TEST_F(locks_in_bundles, one_that_another_waits_for_goes) {
+    std::vector<byte> more(64);
+    rma_window *third = make_window(n.a, 11, 0, {member_of(n.a.add_self(), own), member_of(n.to_b, more)}, false);
+    rma_window *fourth = make_window(n.b, 11, 1, {member_of(n.to_a, own), member_of(n.b.add_self(), more)}, false);
+    lock(true, 1);
+    EXPECT_EQ(0U, sent());
+    n.a.enter();
+    rma_peer *q = n.a.one_sided().peer(third, 1);
+    n.a.one_sided().lock(q, true, nullptr, 1); // of the same thread: asked for when the first is held
+    n.a.leave();
+    EXPECT_EQ(1U, sent());
+    rma_sync over, other;
+    unlock(&over);
+    n.a.enter();
+    n.a.one_sided().unlock(q, &other);
+    n.a.leave();
+    n.drive("both", [&] { return over.done() && other.done(); });
+    destroy_window(n.a, third);
+    destroy_window(n.b, fourth);
+}
+
+// The application computes and makes no call.
+TEST(bundles_by_the_clock, the_thread_sends_what_the_application_left) {
+    params with = test_params("helper");
+    with.left_us = 2000;
+    network_pair n(with);
+    std::vector<byte> own(64), memory(64);
+    rma_window *zero = make_window(n.a, window_id, 0, {member_of(n.a.add_self(), own), member_of(n.to_b, memory)});
+    rma_window *one = make_window(n.b, window_id, 1, {member_of(n.to_a, own), member_of(n.b.add_self(), memory)});
+    const std::uint64_t value = 4711;
+    const auto cell = [&](std::size_t i) {
+        std::uint64_t v = 0;
+        std::memcpy(&v, memory.data() + i * sizeof(v), sizeof(v));
+        return v;
+    };
+    rma_peer *p = nullptr;
+    const auto put = [&](std::size_t i, bool locked) {
+        n.a.enter();
+        p = n.a.one_sided().peer(zero, 1);
+        if (locked) {
+            n.a.one_sided().lock(p, true, nullptr);
+        }
+        rma_item *x = rma::make(rma_item::what::put);
+        x->target = reinterpret_cast<std::uint64_t>(memory.data()) + i * sizeof(value);
+        x->target_layout = x->origin_layout = rma_layout(sizeof(value));
+        x->origin = reinterpret_cast<byte *>(const_cast<std::uint64_t *>(&value));
+        n.a.one_sided().submit(p, x);
+        n.a.leave();
+    };
+    const auto ended = [&](bool unlocks) {
+        rma_sync sync;
+        n.a.enter();
+        if (unlocks) {
+            n.a.one_sided().unlock(p, &sync);
+        } else {
+            n.a.one_sided().flush(p, &sync);
+        }
+        n.a.leave();
+        n.drive("its end", [&] { return sync.done(); });
+    };
+    put(0, false);
+    ended(false); // the connection is there
+    n.a.start_thread();
+    wait_until("its thread sleeps", [&] { return engine_access::parked(n.a); });
+    for (std::size_t i = 1; i < 4; ++i) {
+        const bool locked = 3 == i;
+        put(i, locked);
+        wait_until("what was left", [&] {
+            n.b.progress();
+            return value == cell(i);
+        });
+        ended(locked);
+        EXPECT_EQ(i, count(n.a, stat::wakes_timer)) << "once each";
+        wait_until("it sleeps again", [&] { return engine_access::parked(n.a); });
+    }
+    n.a.stop_thread();
+    destroy_window(n.a, zero);
+    destroy_window(n.b, one);
+}
+
 // A peer of the same job is not trusted with what it says of its parts.
 TEST_F(bundles, one_that_is_no_bundle_is_refused_from_there_on) {
     struct part {
@@ -436,7 +654,7 @@ TEST_F(bundles, one_that_is_no_bundle_is_refused_from_there_on) {
     second([](part &x) { x.what.bytes = ~0U; });
     second([](part &x) { x.head.runs = 2; });
     second([](part &x) { x.head.runs = ~0U; });
-    for (const auto kind : {wire::rma_kind::none, wire::rma_kind::lock, wire::rma_kind::bundle, wire::rma_kind::ack,
+    for (const auto kind : {wire::rma_kind::none, wire::rma_kind::grant, wire::rma_kind::bundle, wire::rma_kind::ack,
                             wire::rma_kind::data, wire::rma_kind::barrier, wire::rma_kind::count_}) {
         second([&](part &x) { x.head.kind = kind; });
     }
@@ -490,7 +708,7 @@ TEST_F(bundles, brief_parts_that_cannot_be_are_refused_from_there_on) {
     };
     second([](part &x) { x.what.bytes = 17; });
     second([](part &x) { x.what.bytes = ~0U; });
-    for (const auto kind : {wire::rma_kind::lock, wire::rma_kind::bundle, wire::rma_kind::answers, wire::rma_kind::ack,
+    for (const auto kind : {wire::rma_kind::grant, wire::rma_kind::bundle, wire::rma_kind::answers, wire::rma_kind::ack,
                             wire::rma_kind::data, wire::rma_kind::barrier, wire::rma_kind::count_}) {
         second([&](part &x) { x.what.kind = kind; });
     }

@@ -46,12 +46,12 @@ void flush_one(rma_peer *p, rma_sync *sync) {
 
 } // namespace
 
-int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits) {
+int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, bool waits) {
     if (m.all_locked || m.started || m.locks.contains(target) || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
     m.fence_open = false;
-    const bool unchecked = 0 != (assert &MPI_MODE_NOCHECK);
+    const bool unchecked = 0 != (assertion & MPI_MODE_NOCHECK);
     m.locks.insert(target, unchecked);
     rma_peer *p = one_sided().peer(m.window, target);
     const bool exclusive = MPI_LOCK_EXCLUSIVE == type;
@@ -78,13 +78,13 @@ int begin_unlock(module &m, int target, rma_sync *sync) {
     return MPI_SUCCESS;
 }
 
-int begin_lock_all(module &m, int assert, rma_sync *sync) {
+int begin_lock_all(module &m, int assertion, rma_sync *sync) {
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
     m.fence_open = false;
     m.all_locked = true;
-    m.all_unchecked = 0 != (assert &MPI_MODE_NOCHECK);
+    m.all_unchecked = 0 != (assertion & MPI_MODE_NOCHECK);
     // The others are asked at the first operation to each.
     for (int i = 0; !m.all_unchecked && i < m.window->size(); ++i) {
         if (i == m.rank() || m.shared()) {
@@ -122,17 +122,17 @@ int begin_flush(module &m, int target, rma_sync *sync) {
 
 extern "C" {
 
-int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept {
+int osc_smartint_lock(int type, int target, int assertion, ompi_win_t *win) noexcept {
     return open_and_wait(of(win),
-                         [&](module &m, rma_sync *s) { return begin_lock(m, type, target, assert, s, false); });
+                         [&](module &m, rma_sync *s) { return begin_lock(m, type, target, assertion, s, false); });
 }
 
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
     return blocking(of(win), [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
-int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept {
-    return open_and_wait(of(win), [&](module &m, rma_sync *s) { return begin_lock_all(m, assert, s); });
+int osc_smartint_lock_all(int assertion, ompi_win_t *win) noexcept {
+    return open_and_wait(of(win), [&](module &m, rma_sync *s) { return begin_lock_all(m, assertion, s); });
 }
 
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept {

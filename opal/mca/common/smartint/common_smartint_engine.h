@@ -422,7 +422,9 @@ private:
     void note_postponed(std::uint64_t now);
     void forget_known();
     bool postpone_to_calls();
-    bool anything_postponed() const { return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_; }
+    bool anything_postponed() const {
+        return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_ || 0 != postponed_bundles_;
+    }
     void post_kept_notices();
     void post_notices_now();
 
@@ -498,6 +500,7 @@ private:
     std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet
     unsigned postponed_copies_ = 0;        // to whoever waits first
     unsigned postponed_queues_ = 0;        // of one-sided operations, to the next call
+    unsigned postponed_bundles_ = 0;       // of small one-sided messages, to the next pass
     std::uint64_t postponed_since_ = 0;    // ns: the oldest of what is
     bool late_ = false;                    // the thread will come
     std::atomic<bool> missed_{false};      // it came, and the application was in the engine

@@ -94,6 +94,7 @@ void rma::destroy(rma_window *w) {
             std::erase(unasked_peers_, p.get());
             fly(p.get(), rma_peer::flight::none);
             forget_queue(p.get());
+            forget_bundle(p.get());
         }
     }
     disarm(&w->armed);
@@ -362,6 +363,7 @@ void rma::wait_is_over() {
 
 // The head waits for the peer, and this process may go away to compute.
 void rma::arm(rma_peer *p, rma_epoch_kind kind) {
+    hurry_bundle(p);                               // what it waits for may be asked for there
     if (p->owed_wake && !e_.application_waits()) { // the next call may be long in coming
         wake_target(p);
     }

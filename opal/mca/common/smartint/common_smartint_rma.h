@@ -172,7 +172,9 @@ struct rma_peer {
     std::uint64_t asked_at = 0;      // us: that, or that it passes
     bool unacked = false;            // stores sent, or in the bundle, since the last flush or unlock
     std::vector<std::byte> bundle;   // small messages that are not sent yet
-    unsigned bundled_asks = 0;       // of them, gets and fetches
+    unsigned bundled_asks = 0;       // of them, those that are answered
+    bool lock_bundled = false;       // one asks for the lock, and what goes ahead of it may follow it there
+    bool timed = false;              // the thread will come for the bundle; counted by the engine
     bool stuck = false;              // the transport is full
     std::uint32_t told = 0;          // sequence the target was last woken for
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
@@ -427,7 +429,7 @@ private:
     // rma_send.cc
     step send_stores(rma_peer *p, rma_item *i);
     step send_get(rma_peer *p, rma_item *i);
-    step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0);
+    step send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags = 0, bool stays = false);
     // One message, in order behind those before it.
     step transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                   std::uint32_t bytes, bool stays = false);
@@ -440,6 +442,7 @@ private:
 
     // rma_bundle.cc
     void send_other_bundles(const rma_peer *p);
+    void open_for_others(rma_peer *p);
     step send_in_order(rma_peer *p, wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                        std::uint32_t bytes, bool stays);
     step send_bundle(rma_peer *p);
@@ -447,6 +450,7 @@ private:
     void forget_bundle(rma_peer *p);
     std::uint64_t open_part(rma_peer *p, const wire::rma_part &part, const std::byte *data, std::uint32_t bytes);
     void open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes);
+    void keep_rest(rma_peer *p, const std::byte *data, std::uint32_t bytes);
     static bool others_are_asked(const rma_peer *p, const rma_item *i);
     step bundle_answers(rma_peer *p);
 

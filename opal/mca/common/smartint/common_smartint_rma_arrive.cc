@@ -46,7 +46,7 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         return;
     }
     if (p->lock_pending && (h.kind <= wire::rma_kind::complete || wire::rma_kind::bundle == h.kind)) {
-        if (whole > wire::rma_ahead_bytes - p->kept_bytes) {
+        if (whole > wire::rma_kept_bytes - p->kept_bytes) {
             e_.refuse();
             return;
         }

@@ -28,8 +28,9 @@ constexpr std::size_t filled_up(std::size_t bytes) {
 constexpr std::size_t part_bytes(std::size_t behind) { return sizeof(wire::rma_part) + filled_up(behind); }
 
 bool asks(wire::rma_kind kind) { return wire::rma_kind::get == kind || wire::rma_kind::fetch == kind; }
-bool ends(wire::rma_kind kind) {
-    return wire::rma_kind::unlock == kind || wire::rma_kind::flush == kind || wire::rma_kind::complete == kind;
+bool says_it_all(wire::rma_kind kind) { // with its flags
+    return wire::rma_kind::lock == kind || wire::rma_kind::unlock == kind || wire::rma_kind::flush == kind ||
+           wire::rma_kind::complete == kind;
 }
 
 // A part, filled in: what stands behind it is to be written where this points.
@@ -43,7 +44,7 @@ std::byte *begin_part(std::vector<std::byte> *bundle, const wire::rma_part &part
 // Can a part say all that this head and its runs do?
 bool fits_part(const wire::rma_head &head, const std::vector<rma_run> &runs) {
     if (runs.empty()) {
-        return ends(head.kind);
+        return says_it_all(head.kind);
     }
     return 1 == runs.size() && 1 == runs[0].count && 0 == head.at && runs[0].length <= most_part &&
            head.more == (wire::rma_kind::get == head.kind ? runs[0].length : 0);
@@ -67,9 +68,9 @@ std::uint64_t data_behind(const wire::rma_part &part) {
 
 bool belongs(wire::rma_kind whole, wire::rma_kind kind) {
     if (wire::rma_kind::answers == whole) {
-        return wire::rma_kind::data == kind || wire::rma_kind::ack == kind;
+        return wire::rma_kind::data == kind || wire::rma_kind::ack == kind || wire::rma_kind::grant == kind;
     }
-    return wire::rma_kind::none != kind && kind <= wire::rma_kind::complete && wire::rma_kind::lock != kind;
+    return wire::rma_kind::none != kind && kind <= wire::rma_kind::complete;
 }
 
 // Of a part whose kind is none.
@@ -88,9 +89,10 @@ enum class place { joins, opens, alone };
 place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole, bool stays) {
     const std::size_t most = std::min<std::size_t>(most_bundle, p->ep->max_payload);
     const std::size_t part = part_bytes(whole);
-    // Ahead of a grant all goes at once: its target has it when the lock comes, and its origin may compute from now on.
-    if (route::network != p->ep->way || nullptr != p->asked || whole > most_part || part > most ||
-        wire::rma_kind::lock == kind) {
+    // Ahead of a grant, once it is asked for, all goes at once: its target has it when the lock comes, and its origin
+    // may compute from now on.
+    if (route::network != p->ep->way || (nullptr != p->asked && !p->lock_bundled) || whole > most_part || part > most ||
+        (wire::rma_kind::lock == kind && !stays)) {
         return place::alone;
     }
     if (!p->bundle.empty() && p->bundle.size() + part <= most) {
@@ -109,6 +111,16 @@ void rma::send_other_bundles(const rma_peer *p) {
             hurry_bundle(other);
         }
     }
+}
+
+// An application that computes and makes no call sends nothing: the thread comes for it after left_us.
+void rma::open_for_others(rma_peer *p) {
+    if (!spare_bundles_.empty()) {
+        p->bundle.swap(spare_bundles_.back());
+        spare_bundles_.pop_back();
+    }
+    p->timed = e_.postpone_to_calls();
+    e_.postponed_bundles_ += p->timed ? 1 : 0;
 }
 
 // To a target. What stays waits for others; what else joins them is waited for, and all go.
@@ -130,9 +142,8 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
     if (place::alone == where) {
         return send_message(p, head, runs.data(), runs.size(), data, bytes);
     }
-    if (place::opens == where && !spare_bundles_.empty()) {
-        p->bundle.swap(spare_bundles_.back());
-        spare_bundles_.pop_back();
+    if (place::opens == where) {
+        open_for_others(p);
     }
     const std::size_t before = p->bundle.size();
     std::byte *to = nullptr;
@@ -158,7 +169,8 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
     }
     if (stays) {
         activate(p); // for the next pass
-        p->bundled_asks += asks(head.kind) ? 1 : 0;
+        p->bundled_asks += asks(head.kind) || wire::rma_kind::lock == head.kind ? 1 : 0;
+        p->lock_bundled = p->lock_bundled || wire::rma_kind::lock == head.kind;
         if (p->bundled_asks >= most_asks) {
             hurry_bundle(p); // the target can begin with them
         }
@@ -223,6 +235,9 @@ void rma::hurry_bundle(rma_peer *p) {
 void rma::forget_bundle(rma_peer *p) {
     std::vector<std::byte> buffer = std::exchange(p->bundle, {});
     p->bundled_asks = 0;
+    p->lock_bundled = false;
+    e_.postponed_bundles_ -= p->timed ? 1 : 0;
+    p->timed = false;
     if (0 != buffer.capacity() && spare_bundles_.size() < most_spare) {
         buffer.clear();
         spare_bundles_.push_back(std::move(buffer));
@@ -240,16 +255,20 @@ rma::step rma::bundle_answers(rma_peer *p) {
     answers_.clear();
     unsigned n = 0;
     std::uint64_t fetched = 0;
+    bool unlocks = false;
     const std::uint8_t flags = answer_flags();
     for (const rma_reply &r : p->replies) {
         const bool data = wire::rma_kind::data == r.kind && 0 == r.sent && 0 == r.at && rma_error::none == r.error;
         const std::uint64_t bytes = !data ? 0 : r.kept.empty() ? r.layout.bytes() : r.kept.size();
         // An ack that nobody waits for comes with a notice, by itself.
-        if ((!data && !(wire::rma_kind::ack == r.kind && r.waited)) || bytes > most_asked ||
-            answers_.size() + part_bytes(bytes) > most) {
+        const bool ends = wire::rma_kind::unlock == r.kind;
+        const bool mark = wire::rma_kind::grant == r.kind || ((ends || wire::rma_kind::ack == r.kind) && r.waited);
+        if ((!data && !mark) || bytes > most_asked || answers_.size() + part_bytes(bytes) > most) {
             break;
         }
-        std::byte *to = begin_part(&answers_, {static_cast<std::uint32_t>(bytes), r.kind, 0, 0, flags, r.id}, bytes);
+        const wire::rma_kind kind = ends ? wire::rma_kind::ack : r.kind;
+        std::byte *to = begin_part(&answers_, {static_cast<std::uint32_t>(bytes), kind, 0, 0, flags, r.id}, bytes);
+        unlocks = unlocks || ends;
         if (!r.kept.empty()) {
             std::memcpy(to, r.kept.data(), bytes);
             fetched += bytes;
@@ -270,6 +289,9 @@ rma::step rma::bundle_answers(rma_peer *p) {
     if (step::done == s) {
         p->fetched -= std::min(p->fetched, fetched);
         p->replies.erase(p->replies.begin(), std::next(p->replies.begin(), n));
+        if (unlocks) { // and not before: what there was no room for is read once more
+            release_lock(p);
+        }
     }
     return s;
 }
@@ -301,6 +323,23 @@ std::uint64_t rma::open_part(rma_peer *p, const wire::rma_part &part, const std:
     return behind;
 }
 
+// Behind a lock that it asks for, until that is granted: before all that came later.
+void rma::keep_rest(rma_peer *p, const std::byte *data, std::uint32_t bytes) {
+    wire::rma_head h{};
+    if (bytes > wire::rma_kept_bytes - sizeof(h) || bytes + sizeof(h) > wire::rma_kept_bytes - p->kept_bytes) {
+        e_.refuse();
+        return;
+    }
+    h.name = p->ep->name;
+    h.window = p->window->id;
+    h.kind = wire::rma_kind::bundle;
+    std::vector<std::byte> rest(sizeof(h) + bytes);
+    std::memcpy(rest.data(), &h, sizeof(h));
+    std::memcpy(rest.data() + sizeof(h), data, bytes);
+    p->kept_bytes += static_cast<std::uint32_t>(rest.size());
+    p->kept.push_front(std::move(rest));
+}
+
 // Each of them as if it had come by itself.
 void rma::open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, std::uint32_t bytes) {
     while (0 != bytes) {
@@ -326,6 +365,10 @@ void rma::open_bundle(rma_peer *p, wire::rma_kind whole, const std::byte *data, 
         const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(filled_up(behind), bytes));
         data += step;
         bytes -= step;
+        if (p->lock_pending && 0 != bytes && wire::rma_kind::bundle == whole) {
+            keep_rest(p, data, bytes);
+            return;
+        }
     }
 }
 

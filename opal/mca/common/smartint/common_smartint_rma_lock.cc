@@ -134,7 +134,9 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             p->unposted = false; // who may be locked is not exposed: it has seen all exposures to their end
             return step::done;
         }
-        if (const step s = send_mark(p, i, wire::rma_kind::lock, i->exclusive ? wire::rma_exclusive : 0);
+        // Nobody waits for it: what follows may go with it.
+        const bool stays = far(p) && nullptr == i->sync;
+        if (const step s = send_mark(p, i, wire::rma_kind::lock, i->exclusive ? wire::rma_exclusive : 0, stays);
             step::done != s) {
             return s;
         }
@@ -244,8 +246,12 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
             next.peer->holds = next.exclusive ? rma_hold::exclusive : rma_hold::shared;
         }
         // One of another node that gets it at once needs no notice: its thread, if it computes, is at the transport.
-        send_now(next.peer, wire::rma_kind::grant, answer_flags(), 0, 0,
-                 asking == next.peer && far(asking) ? rma_epoch_kind::none : rma_epoch_kind::grant);
+        // And what it has sent ahead is answered in the same message.
+        if (asking == next.peer && far(asking)) {
+            next.peer->replies.emplace_back().kind = wire::rma_kind::grant;
+        } else {
+            send_now(next.peer, wire::rma_kind::grant, answer_flags(), 0, 0, rma_epoch_kind::grant);
+        }
         next.peer->lock_pending = false;
         take_kept(next.peer);
         activate(next.peer);

@@ -128,7 +128,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
     return step::done;
 }
 
-rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags) {
+rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, std::uint8_t flags, bool stays) {
     wire::rma_head h{};
     h.kind = kind;
     h.flags = flags;
@@ -136,13 +136,13 @@ rma::step rma::send_mark(rma_peer *p, const rma_item *i, wire::rma_kind kind, st
         h.flags |= wire::rma_waited;
     }
     runs_.clear();
-    const step s = transmit(p, h, runs_, nullptr, 0);
+    const step s = transmit(p, h, runs_, nullptr, 0, stays);
     if (step::done == s && wire::rma_kind::complete == kind) {
         if (p->wants_wake) {
             e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::complete, p->window->id, 0),
                            static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
         }
-    } else if (step::done == s) {
+    } else if (step::done == s && p->bundle.empty()) {
         wake_sooner_or_later(p, i->requested(), 0);
     }
     return s;

@@ -37,8 +37,8 @@ enum class rma_kind : std::uint8_t {
     want_key = 16, // to the target
     key = 17,      // to the origin: at, more: the memory; data: its key, none where no operand: it can't be reached
     pass = 18,     // to the target: the sender, who waits for its shared lock, comes before exclusive ones
-    bundle = 19,   // to the target: several of the kinds up to complete, without lock, each behind an rma_part
-    answers = 20,  // to the origin: the same of data and ack
+    bundle = 19,   // to the target: several of the kinds up to complete, each behind an rma_part
+    answers = 20,  // to the origin: the same of data, ack and grant
     count_ = 21
 };
 
@@ -58,6 +58,8 @@ inline constexpr std::uint64_t rma_fetching_bytes = 262144;
 // Behind a lock that is not granted yet an origin sends at most so much, in whole messages, heads included:
 // its target keeps them until then.
 inline constexpr std::uint32_t rma_ahead_bytes = 16384;
+// And what a target keeps: with the parts' heads and what fills them up.
+inline constexpr std::uint32_t rma_kept_bytes = 2 * rma_ahead_bytes;
 
 struct rma_head {
     std::uint64_t name; // sender, job << 32 | process

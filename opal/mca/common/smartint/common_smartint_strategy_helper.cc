@@ -127,7 +127,8 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         }
         const bool nothing = idle(view);
         idle_looks_ = nothing ? idle_looks_ + 1 : 0;
-        often_ = often_ && idle_looks_ < most_idle_looks;
+        // who came only because it was late goes again
+        often_ = often_ && idle_looks_ < most_idle_looks && !(nothing && 0 == causes.rings && !causes.timer);
         // A transport that tells by events must be made to, and refuses while there are some.
         const bool more = !view.copies && on_descriptor(view, events) && !e.arm_network();
         // Before the gate opens: whoever leaves later rings, or has the thread hear.
