@@ -127,6 +127,13 @@ TEST_F(nodes, a_board_for_few_takes_as_many_as_it_is_for) {
     EXPECT_EQ(-1, publish_node(small, there(79, one)));
     EXPECT_EQ(78 % 3, publish_node(small, there(78, two)));
     small.unlink();
+    segment other; // the search goes round the table, not round the numbers
+    ASSERT_EQ(0, other.create(directory.path().c_str(), {9, 2, 16384, 1, 3000, 3}));
+    for (const std::uint64_t identity : {UINT64_MAX, UINT64_MAX - 3, UINT64_MAX - 6}) {
+        EXPECT_GE(publish_node(other, there(identity, one)), 0);
+    }
+    EXPECT_EQ(-1, publish_node(other, there(UINT64_MAX - 9, one)));
+    other.unlink();
 }
 
 TEST_F(nodes, one_that_stands_still_in_the_middle_has_no_second_entry_beside_its_own) {

@@ -80,8 +80,8 @@ void send_done(send_op *op);
 bool is_send(const ompi_request_t *r);
 
 // In a call of the program that begins an operation, inside the gate: a message to this process itself has ended on
-// both sides, and a test that comes next finds it so, as over other pmls. Not for those of collectives, which have tags
-// below 0: what others wait for may call them back.
+// both sides, and a test that comes next finds it so, as over other pmls. Not for those of nonblocking collectives,
+// which have tags below 0: what others wait for may call them back.
 inline void finish_own(engine &e, const endpoint *peer, int tag) {
     if (nullptr != peer && route::self == peer->way && (tag >= 0 || MPI_ANY_TAG == tag)) {
         e.finish_operations();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// The application's waits. MPI_Wait and its family go through a table of functions that Open
-// MPI lets a PML replace; ours hold the gate while the application waits. So a rank that sits
-// in a wait pays the gate once and not per look, and everybody can see that it makes its own
-// progress: nobody wakes its interrupt thread (SI 4.2.2, the first optimisation).
+// The application's waits. MPI_Wait and its family go through a table of functions that Open MPI lets a PML replace;
+// ours hold the gate while the application waits, or with MPI_THREAD_MULTIPLE count it among those that do. So a rank
+// that sits in a wait pays the gate once and not per look, and everybody can see that it makes its own progress:
+// nobody wakes its interrupt thread (SI 4.2.2, the first optimisation).
 #include "pml_smartint.h"
 
 namespace smartint::pml {

@@ -476,7 +476,8 @@ private:
     rendezvous_kind rendezvous_ = rendezvous_kind::automatic;
 
     gate gate_;
-    // Rendezvous under way and counted messages in queues; > 0: leave looks at the board.
+    // Rendezvous under way, counted messages in queues, whole messages that are expected, windows: > 0: leave looks at
+    // the board.
     std::uint32_t outstanding_ = 0;
     std::thread::id delivers_;              // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end

@@ -34,8 +34,9 @@ void fill(layout::address_cell &cell, std::uint32_t generation, const std::byte 
 // A node's entry, taken by whoever names it first; -1: the table is full. No entry is ever freed and all are searched
 // in one order, so that two who enter the same node meet at the same word, however long either stands still.
 std::int32_t enter(segment &board, std::uint64_t identity) {
-    for (std::uint32_t probe = 0; probe < board.nodes(); ++probe) {
-        const auto i = static_cast<std::uint32_t>((identity + probe) % board.nodes());
+    const std::uint32_t n = board.nodes();
+    for (std::uint32_t probe = 0; probe < n; ++probe) {
+        const auto i = static_cast<std::uint32_t>((identity % n + probe) % n);
         std::uint64_t found = 0;
         // relaxed: nothing is read behind it; what the entry says has edges of its own (N1, N2)
         if (board.node(i).node.compare_exchange_strong(found, identity, std::memory_order_relaxed) ||
