@@ -239,10 +239,24 @@ TEST_F(bundles, a_store_without_an_item_keeps_its_place_among_others) {
     EXPECT_EQ(5U, cell(0));
     EXPECT_EQ(3U, cell(1));
     put(0, 5);
+    rma_sync posted, over; // what comes now belongs to the next epoch
     n.a.enter();
-    n.a.one_sided().await_post(p, nullptr); // what comes now belongs to the next epoch
+    n.a.one_sided().await_post(p, &posted);
     n.a.leave();
     EXPECT_FALSE(quick(1, 5));
+    n.b.enter();
+    n.b.one_sided().post(one, {0}, false, false);
+    n.b.leave();
+    n.drive("the post", [&] { return posted.done(); });
+    n.a.enter();
+    n.a.one_sided().complete(p, &over);
+    n.a.leave();
+    rma_sync ended;
+    n.b.enter();
+    n.b.one_sided().wait(one, &ended);
+    n.b.leave();
+    n.drive("its end", [&] { return over.done() && ended.done(); });
+    EXPECT_EQ(1U, cell(5));
 }
 
 // The target of this process's gets may be asking for its lock: what it answers is not for then.
