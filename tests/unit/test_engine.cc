@@ -406,6 +406,25 @@ TEST(engine, a_receive_from_a_lost_peer_fails_and_one_from_anybody_waits_on) {
     EXPECT_EQ(0U, engine_access::posted(n.b));
 }
 
+// What was under way when its request was freed may end so.
+TEST(engine, a_peer_that_goes_is_told_of_but_in_the_end) {
+    node_pair n(with("auto"));
+    test_recv r;
+    n.b.finish();
+    r.aim(100, ctx, 0, tag);
+    r.peer = n.to_a;
+    n.receive(n.b, r);
+    n.b.enter();
+    engine_access::lose(n.b, n.to_a);
+    n.b.leave();
+    EXPECT_TRUE(r.failed);
+    EXPECT_FALSE(n.to_a->told);
+    n.a.enter();
+    engine_access::lose(n.a, n.to_b);
+    n.a.leave();
+    EXPECT_TRUE(n.to_b->told);
+}
+
 TEST(engine, a_peer_lost_while_the_application_still_has_to_unpack_ends_its_receive_once) {
     network_pair n(with("copy"));
     test_recv r;

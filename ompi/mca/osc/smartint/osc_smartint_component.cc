@@ -56,8 +56,7 @@ int osc_smartint_finalize() noexcept {
         progresses = false;
     }
     if (alone && engine::instance().started()) {
-        engine::instance().stop_thread();
-        engine::instance().save_stats();
+        engine::instance().finish();
         flush_reports();
     }
     return OMPI_SUCCESS;

@@ -26,6 +26,7 @@ int pml_smartint_open() noexcept { return OMPI_SUCCESS; }
 int pml_smartint_close() noexcept {
     if (chosen) { // else the engine, if it runs, is the btl's
         glue_stop();
+        destroy_request_lists(); // not before: the transport's last words are of freed requests that were under way
     }
     return OMPI_SUCCESS;
 }
@@ -149,12 +150,10 @@ mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_thread
 int pml_smartint_finalize() noexcept {
     unhook_waits();
     if (chosen) {
-        engine::instance().stop_thread();
-        engine::instance().save_stats();
+        engine::instance().finish();
         flush_reports();
     }
     mca_pml_base_bsend_fini();
-    destroy_request_lists();
     return OMPI_SUCCESS;
 }
 

@@ -183,23 +183,23 @@ void engine::stop_thread() {
     }
 }
 
-void engine::save_stats() {
+void engine::finish() {
+    stop_thread();
     const std::string &path = params_.stats_file;
-    if (started_ && !path.empty() && !stats_saved_ &&
+    if (started_ && !path.empty() && !at_end_ &&
         !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
         const std::string remedy = std::string("it cannot be written (") + std::strerror(errno) +
                                    "); name a directory that exists on every node";
         tell(topic::bad_parameter, ("smartint_stats_file = " + path).c_str(), remedy.c_str());
     }
-    stats_saved_ = true;
+    at_end_ = true;
 }
 
 void engine::stop() {
     if (!started_) {
         return;
     }
-    stop_thread();
-    save_stats();
+    finish();
     flush_reports();
     for (auto &ep : endpoints_) {
         while (nullptr != ep->pending_head) {
@@ -219,7 +219,7 @@ void engine::stop() {
     waker_.close();
     bells_.close();
     made_board_ = false;
-    stats_saved_ = false;
+    at_end_ = false;
     board_ = board_owner{};
     segment_.close();
     if (wake_fd_ >= 0) {

@@ -93,8 +93,10 @@ public:
     // The strategy's thread. Does nothing for `none`, or with neither board nor network.
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
-    void save_stats();  // to smartint_stats_file, once
-    void stop();        // everything; idempotent
+    // The application makes no more calls, MPI_Finalize does: no thread, the counters go to smartint_stats_file, once,
+    // and peers that go away are not missed. What is under way still moves with each pass.
+    void finish();
+    void stop(); // everything; idempotent
     bool started() const { return started_; }
 
     segment &board_segment() { return segment_; }
@@ -463,7 +465,7 @@ private:
     void run_deferred();
 
     bool started_ = false;
-    bool stats_saved_ = false;
+    bool at_end_ = false;
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
     const char *fatal_ = nullptr; // told by the application thread, whoever found it

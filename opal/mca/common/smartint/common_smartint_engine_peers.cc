@@ -113,7 +113,7 @@ bool engine::connect(endpoint *ep, bool bulk) {
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
     ep->lost = true;
-    if (!ep->told) {
+    if (!ep->told && !at_end_) { // else nobody is left who waits for it
         ep->told = true;
         std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
         if (const std::uint64_t job = ep->name >> 32; job != me_.name >> 32) {

@@ -78,7 +78,7 @@ bool glue_read(const opal_process_name_t &name, modex *out);
 void glue_join_board();
 // By one of the transports, under the gate. nullptr: not that way.
 endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m);
-endpoint *glue_reach_network(const opal_process_name_t &name, modex m);
+endpoint *glue_reach_network(const opal_process_name_t &name, modex m); // which may leave the gate for a while
 // By whatever leads there, under the gate.
 endpoint *glue_endpoint(const opal_proc_t *proc);
 // The same where the process itself has told `m`, and for good: the other finds it by its name.

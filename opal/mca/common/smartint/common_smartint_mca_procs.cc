@@ -24,6 +24,15 @@ char process_key[] = "smartint.process";
 char late_key[] = "smartint.network";    // of the address of a network opened late
 constexpr unsigned late_wait_ms = 20000; // processes that connect are in the same call
 
+// Other threads of this process go on while this one waits.
+bool late_address_ungated(const opal_process_name_t &name, modex *out) {
+    engine &e = engine::instance();
+    e.leave();
+    const bool there = glue_late_address(name, out);
+    e.enter();
+    return there;
+}
+
 } // namespace
 
 int glue_publish() {
@@ -83,7 +92,7 @@ endpoint *glue_reach_network(const opal_process_name_t &name, modex m) {
     // Jobs inside one node open no network, until they meet another: both sides of a connect or
     // spawn come here, each publishes its address before it asks for the other's.
     if (name.jobid != OPAL_PROC_MY_NAME.jobid &&
-        (!glue_open_network() || (0 == m.address_bytes && !glue_late_address(name, &m)))) {
+        (!glue_open_network() || (0 == m.address_bytes && !late_address_ungated(name, &m)))) {
         return nullptr;
     }
     modex leader; // of the peer's node: it knows the helper there
