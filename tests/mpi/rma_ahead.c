@@ -79,14 +79,18 @@ static void queue(int n, int exclusive) {
     free(after);
 }
 
-// As the round above, but all of the second epoch is begun, its end too, before the lock is let go.
-static void queue_stores(int n) {
+// As the round above, but all of the second epoch is begun, its end too, before the lock is let go. In pieces: one
+// to three cells each.
+static void queue_stores(int n, int pieces) {
     int64_t *cells = malloc((size_t) n * sizeof(*cells));
     const int64_t one = 1;
     number(cells, n, NEXT);
     hear(1);
     MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-    MPI(MPI_Put(cells, n, MPI_INT64_T, 0, 0, n, MPI_INT64_T, win));
+    for (int at = 0, i = 0, now; at < n; at += now, ++i) {
+        now = pieces && 1 + i % 3 < n - at ? 1 + i % 3 : pieces ? 1 : n;
+        MPI(MPI_Put(cells + at, now, MPI_INT64_T, 0, at, now, MPI_INT64_T, win));
+    }
     MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, CELLS - 2, 1, MPI_INT64_T, MPI_SUM, win));
     tell(1);
     MPI(MPI_Win_unlock(0, win));
@@ -105,7 +109,7 @@ static void one_round(int n, int round) {
         hold(n);
     } else if (2 == my_rank) {
         if (round < ROUNDS / 3) {
-            queue_stores(n);
+            queue_stores(n, round / 2 % 2);
         } else {
             queue(n, round % 3);
         }

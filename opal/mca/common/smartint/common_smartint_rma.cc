@@ -113,7 +113,7 @@ bool rma::idle(const rma_window *w) const {
     for (const auto &p : w->peers) {
         if (p && (nullptr != p->head || nullptr != p->asked || !p->acks.empty() || !p->locals.empty() ||
                   !p->replies.empty() || p->gets_done != p->gets_begun || 0 != p->transfers || !p->under_way.empty() ||
-                  !p->ending.empty())) {
+                  !p->ending.empty() || !p->bundle.empty())) {
             return false;
         }
     }
@@ -210,8 +210,8 @@ void rma::settle_state(rma_peer *p) {
     if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
         p->fetching + p->getting >= bulk_from) {
         now = flight::bulk;
-    } else if (0 != p->incoming || (nullptr != p->asked && nullptr != p->head) || p->fetching + p->getting >= worth ||
-               (p->gets_done != p->gets_begun && nullptr != p->head)) {
+    } else if (0 != p->incoming || (nullptr != p->asked && (nullptr != p->head || others_follow(p->asked))) ||
+               p->fetching + p->getting >= worth || (p->gets_done != p->gets_begun && nullptr != p->head)) {
         now = flight::brisk; // less, that nothing waits for, is taken when the next call comes
     }
     fly(p, now);

@@ -422,6 +422,7 @@ private:
     void forget_queue(rma_peer *p);
     bool allowed(rma_peer *p, const rma_item *i);
     bool may_go_ahead(rma_peer *p, std::size_t bytes);
+    void note_ahead(rma_peer *p, std::size_t bytes);
     step after_messages(rma_peer *p);
     bool unposted(rma_peer *p);
     void local_step(rma_peer *p);
@@ -521,6 +522,7 @@ private:
     bool try_lock(rma_peer *p, bool exclusive);
     step take_lock_item(rma_peer *p, rma_item *i);
     rma_item *first_lock(std::uint32_t thread) const;
+    bool others_follow(const rma_item *lock) const;
     void leave_order(const rma_item *i);
     void let_go(rma_peer *p, bool exclusive);
     void forget_locks(rma_peer *p);

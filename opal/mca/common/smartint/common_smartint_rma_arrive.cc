@@ -197,6 +197,12 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, s
 }
 
 void rma::on_grant(rma_peer *p) {
+    const rma_item *first = p->head;
+    const bool waits = nullptr != first && rma_item::what::lock == first->kind && first->begun && !p->granted;
+    if (nullptr != p->asked ? p->lock_bundled : !waits) { // nobody has asked
+        e_.refuse();
+        return;
+    }
     disarm(&p->armed);
     p->passing = false;
     p->unposted = false; // all before the question has been taken in

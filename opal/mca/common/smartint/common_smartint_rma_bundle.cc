@@ -130,7 +130,7 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
     const bool brief = fits_part(head, runs);
     const std::size_t id_bytes = asks(head.kind) ? sizeof(wire::rma_part_id) : 0;
     const std::size_t whole = (brief ? id_bytes : sizeof(head) + run_bytes) + bytes;
-    const place where = place_of(p, head.kind, whole, stays);
+    place where = place_of(p, head.kind, whole, stays);
     if (!stays) {
         send_other_bundles(p);
     }
@@ -138,9 +138,14 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         if (const step s = send_bundle(p); step::done != s) {
             return s;
         }
+        where = place_of(p, head.kind, whole, stays); // a lock may have gone with it
     }
     if (place::alone == where) {
-        return send_message(p, head, runs.data(), runs.size(), data, bytes);
+        const step s = send_message(p, head, runs.data(), runs.size(), data, bytes);
+        if (step::done == s) {
+            note_ahead(p, sizeof(head) + run_bytes + bytes);
+        }
+        return s;
     }
     if (place::opens == where) {
         open_for_others(p);
@@ -171,13 +176,16 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         activate(p); // for the next pass
         p->bundled_asks += asks(head.kind) || wire::rma_kind::lock == head.kind ? 1 : 0;
         p->lock_bundled = p->lock_bundled || wire::rma_kind::lock == head.kind;
+        note_ahead(p, part_bytes(whole));
         if (p->bundled_asks >= most_asks) {
             hurry_bundle(p); // the target can begin with them
         }
         return step::done;
     }
     const step s = send_bundle(p);
-    if (step::done != s) {
+    if (step::done == s) {
+        note_ahead(p, part_bytes(whole));
+    } else {
         p->bundle.resize(before);
     }
     return s;
@@ -192,14 +200,16 @@ bool rma::try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_typ
     }
     serve_now_and_then();
     const rma_window *w = p->window;
+    const std::size_t message = sizeof(wire::rma_head) + sizeof(rma_run) + bytes;
     if (p->ep->lost || nullptr != p->head || p->stuck || w->fences_done < w->fences_begun ||
         p->gets_done < p->gets_before || (put && network_reaches(true) && bytes >= least_by_network(true)) ||
-        place::joins != place_of(p, kind, bytes, true)) {
+        place::joins != place_of(p, kind, bytes, true) || !may_go_ahead(p, message)) {
         return false;
     }
     const wire::rma_part part{static_cast<std::uint32_t>(bytes), kind, static_cast<std::uint8_t>(op),
                               static_cast<std::uint8_t>(type),   0,    target};
     std::memcpy(begin_part(&p->bundle, part, bytes), operand, bytes);
+    note_ahead(p, part_bytes(bytes));
     p->unacked = true;
     e_.stats_.add(stat::rma_operations);
     return true;

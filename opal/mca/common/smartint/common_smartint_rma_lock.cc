@@ -62,6 +62,12 @@ rma_item *rma::first_lock(std::uint32_t thread) const {
     return locks_.end() == first ? nullptr : *first;
 }
 
+// Locks of the same thread, elsewhere, that are asked for when this one is held.
+bool rma::others_follow(const rma_item *lock) const {
+    return 0 != lock->thread && std::any_of(locks_.begin(), locks_.end(),
+                                            [&](const rma_item *i) { return i != lock && lock->thread == i->thread; });
+}
+
 // It is held, or never will be: the thread's next one may be asked for.
 void rma::leave_order(const rma_item *i) {
     std::erase(locks_, i);
@@ -127,6 +133,7 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
     if (!i->begun) {
         if (rma_item *first = 0 == i->thread ? i : first_lock(i->thread); i != first) {
             arm(first->peer, rma_epoch_kind::grant);
+            settle_state(first->peer);
             return step::blocked;
         }
         if (try_lock(p, i->exclusive)) {
@@ -189,6 +196,8 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
     }
     if (rma_hold::none != p->holds) {
         e_.refuse();
+        p->lock_pending = false; // what comes behind it is looked at: it may let the lock go
+        take_kept(p);
         return;
     }
     w->waiters.push_back({p, exclusive, 0, 0});

@@ -349,6 +349,14 @@ bool rma::may_go_ahead(rma_peer *p, std::size_t bytes) {
     return false;
 }
 
+// So much of it was sent, or lies in a bundle: as its target keeps it.
+void rma::note_ahead(rma_peer *p, std::size_t bytes) {
+    if (nullptr != p->asked) {
+        p->ahead += static_cast<std::uint32_t>(bytes);
+        e_.stats_.add(stat::rma_ahead);
+    }
+}
+
 // Items that wait for gets and fetches alone.
 void rma::local_step(rma_peer *p) {
     while (!p->locals.empty() && p->locals.front().first <= p->gets_done) {

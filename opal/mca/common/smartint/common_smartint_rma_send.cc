@@ -166,13 +166,8 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
     if (kept && !may_go_ahead(p, whole)) {
         return step::blocked;
     }
-    const step s = kept ? send_in_order(p, head, runs, data, bytes, stays)
-                        : send_message(p, head, runs.data(), runs.size(), data, bytes);
-    if (step::done == s && kept && nullptr != p->asked) {
-        p->ahead += static_cast<std::uint32_t>(whole);
-        e_.stats_.add(stat::rma_ahead);
-    }
-    return s;
+    return kept ? send_in_order(p, head, runs, data, bytes, stays)
+                : send_message(p, head, runs.data(), runs.size(), data, bytes);
 }
 
 rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,

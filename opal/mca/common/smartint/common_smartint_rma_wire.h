@@ -55,10 +55,10 @@ enum rma_flags : std::uint8_t {
 inline constexpr std::uint64_t rma_fetch_bytes = 65536;
 inline constexpr std::uint64_t rma_fetching_bytes = 262144;
 
-// Behind a lock that is not granted yet an origin sends at most so much, in whole messages, heads included:
-// its target keeps them until then.
+// Behind a lock that is not granted yet an origin sends at most so much, in messages by themselves and in parts of
+// bundles, their heads included: its target keeps them until then.
 inline constexpr std::uint32_t rma_ahead_bytes = 16384;
-// And what a target keeps: with the parts' heads and what fills them up.
+// And what a target keeps: with the bundles' heads.
 inline constexpr std::uint32_t rma_kept_bytes = 2 * rma_ahead_bytes;
 
 struct rma_head {
