@@ -75,6 +75,40 @@ static void post_goes_out(MPI_Group origin, MPI_Group target) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+// Programs take a fetch of their own memory for done when the call returns, where the fence before it might have been a
+// barrier. One that may not be, MPI_MODE_NOPRECEDE says, nobody waits for.
+static void own_is_fetched(void) {
+    const int64_t one = 1, seven = 7, zero = 0;
+    int64_t was = -1;
+    begin_try();
+    if (1 == my_rank) {
+        usleep(20000);
+    }
+    MPI(MPI_Win_fence(0, win));
+    MPI(MPI_Compare_and_swap(&seven, &zero, &was, MPI_INT64_T, my_rank, 0, win));
+    CHECK(0 == was && 7 == *memory, "swapped %" PRId64 ", there is %" PRId64, was, *memory);
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    begin_try();
+    if (1 == my_rank) {
+        usleep(20000);
+    }
+    MPI(MPI_Win_fence(0, win));
+    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, win));
+    CHECK(0 == was && 1 == *memory, "fetched %" PRId64 ", there is %" PRId64, was, *memory);
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    begin_try();
+    if (1 == my_rank) {
+        MPI(MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, win));
+    if (0 == my_rank) {
+        MPI(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+    }
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    CHECK(0 == was && 1 == *memory, "fetched %" PRId64 ", there is %" PRId64, was, *memory);
+}
+
 int main(int argc, char **argv) {
     MPI_Group all, origin, target;
     const int zero = 0, one = 1;
@@ -89,6 +123,7 @@ int main(int argc, char **argv) {
             barrier_goes_on();
         }
         post_goes_out(origin, target);
+        own_is_fetched();
     }
     MPI(MPI_Win_free(&news));
     MPI(MPI_Win_free(&win));

@@ -88,6 +88,7 @@ struct module {
     bool fence_open = false;    // operations are allowed since the last fence
     bool fence_used = false;    // and there were some
     bool fence_exposes = false; // others' operations are allowed since the last fence: the next one awaits them
+    bool fence_ahead = false;   // the last one was not waited for, though it might have been
     bool started = false;
     target_set access;           // started: the group
     std::uint32_t exposures = 0; // posted and not waited for

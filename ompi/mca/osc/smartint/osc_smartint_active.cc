@@ -39,7 +39,9 @@ int begin_fence(module &m, int assertion, rma_sync *sync, bool waits) {
     // A fence that ends nothing need not be waited for: what follows it is put off until all are
     // in. Into memory they share processes may store without a call.
     const bool ends = m.fence_exposes && 0 == (assertion & MPI_MODE_NOPRECEDE);
-    engine::instance().one_sided().fence(m.window, ends || m.shared() || waits ? sync : nullptr);
+    const bool awaited = ends || m.shared() || waits;
+    engine::instance().one_sided().fence(m.window, awaited ? sync : nullptr);
+    m.fence_ahead = !awaited && 0 == (assertion & MPI_MODE_NOPRECEDE);
     m.fence_open = m.fence_exposes = 0 == (assertion & MPI_MODE_NOSUCCEED);
     m.fence_used = false;
     return MPI_SUCCESS;
