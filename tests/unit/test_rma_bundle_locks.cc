@@ -274,9 +274,15 @@ TEST(locks_in_a_row, the_thread_asks_for_the_next_one) {
     n.a.enter();
     epochs(2, second);
     n.a.leave(); // and no call more
-    wait_until("both", [&] {
+    wait_until("both stores", [&] {
         n.b.progress();
-        return second[0].done() && second[1].done();
+        return value == cell(3);
+    });
+    n.drive("the ends", [&] {
+        n.a.enter(); // the thread may be at it
+        const bool done = second[0].done() && second[1].done();
+        n.a.leave();
+        return done;
     });
     for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(value, cell(i));
