@@ -206,7 +206,7 @@ class Runner:
         self.number += 1
         path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
         self.last = path
-        limit = 30 + 5 * estimate
+        limit = max(120, 30 + 5 * estimate)  # it ends hangs only; ranks that share processors with others take long
         stats = ["--mca", "smartint_stats_file", f"{path[:-4]}.stats.%r"] if self.stats and system.smartint() else []
         command = [*self.launch(setting, system, ranks, limit, [*stats, *more]), self.programs[program or self.program, system.mpi], *words, "--csv", path]
         if self.options.prio:

@@ -23,7 +23,7 @@ phase_job() {      # phase_job NAME WHEN SIGNAL NODES LAUNCHER-ARGS...
     shift 4
     begin_phases "$name" 60 1 "$@"
     reached ready
-    until_true 5 two_helpers || complain "not a helper on each node"
+    until_true 30 two_helpers || complain "not a helper on each node"
     for node in $nodes; do victims="$victims $(helpers_on "$node")"; done
     # shellcheck disable=SC2086
     {
@@ -117,7 +117,7 @@ end_by() {      # end_by NAME COMMAND
     local from
     from=$(milliseconds)
     job_over() { ! kill -0 "$JOB" 2>/dev/null; }
-    until_true 8 job_over || complain "mpirun still ran 8 s after"
+    until_true 40 job_over || complain "mpirun still ran 40 s after"
     end_job
     [ "$RC" -ne 0 ] || complain "exit code 0"
     LIB_SHM_NAMES=${OF_US_ONLY:+smartint}

@@ -42,7 +42,7 @@ restart_job() {
                 until_true 20 no_helper_on "$node" || complain "the helper of $node survived"
             fi
         done
-        [ "$restarts" -eq 0 ] || sleep 0.5 # it tells the other one where it is
+        [ "$restarts" -eq 0 ] || sleep 2 # it tells the other one where it is
     done
     proceed again
     end_job

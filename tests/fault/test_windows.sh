@@ -65,12 +65,14 @@ for way in "network --mca smartint_shared_memory 0 --mca smartint_network always
 done
 
 # Many small pieces go by message where the target waits in MPI, and in the program's own memory only.
-program rma_strided
-run_job windows-pieces 120 -np 2 --mca smartint_stats_file "$WORK/stats.%r" "${S[@]:2}" "$PROGRAM"
-expect_ok
-expect_counter 0 rma_direct '>=' 96
-expect_counter 1 rma_served '>=' 24
-verdict
+if [ "$(nproc)" -ge 2 ]; then # each rank has a processor
+    program rma_strided
+    run_job windows-pieces 120 -np 2 --mca smartint_stats_file "$WORK/stats.%r" "${S[@]:2}" "$PROGRAM"
+    expect_ok
+    expect_counter 0 rma_direct '>=' 96
+    expect_counter 1 rma_served '>=' 24
+    verdict
+fi
 program rma_random
 
 # ---- ranks: whoever waits for a lock, a fence or an answer of the dead one does not wait for ever

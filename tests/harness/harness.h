@@ -95,7 +95,7 @@ private:
 // Wait for a condition that must come; `what` names it if it does not. The limit only turns
 // a hang into a message.
 template <class F> bool wait_until(const char *what, F f) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!f()) {
         if (std::chrono::steady_clock::now() > end) {
             ADD_FAILURE() << "never came: " << what;

@@ -91,6 +91,14 @@ constexpr std::uint64_t name_of(std::uint32_t process) { return static_cast<std:
 
 params test_params(const char *progress);
 
+// Whether what e's calls began has ended, where e's thread may be at it.
+inline bool ended(engine &e, const rma_sync &sync) {
+    e.enter(); // does not look at anything
+    const bool done = sync.done();
+    e.leave();
+    return done;
+}
+
 // Two ranks of one node, driven from one thread unless the strategy has threads.
 class node_pair {
 public:

@@ -12,7 +12,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib_suites.sh"
 
 BUILD=$PROGRAMS/mpich-tests
-LIMIT_EACH=60      # seconds; most take less than one
+LIMIT_EACH=300     # seconds; most take less than one
 EVERY=8
 RAN=0
 # Minutes of accumulating, whatever the component

@@ -81,7 +81,7 @@ protected:
             rma_sync waited;
             n.b.one_sided().wait(one, &waited);
             n.b.leave();
-            n.drive("the epoch's end", [&] { return done.done() && waited.done(); });
+            n.drive("the epoch's end", [&] { return ended(n.a, done) && ended(n.b, waited); });
             EXPECT_EQ(0U, count(n.a, stat::wakes_futile));
         }
 
@@ -168,7 +168,7 @@ TEST_F(postponed_queues, what_a_request_waits_for_is_not_postponed) {
     x.n.b.leave();
     wait_until("the target's wait", [&] { // the origin computes on
         x.n.b.progress();
-        return waited.done();
+        return ended(x.n.b, waited);
     });
     EXPECT_EQ(0U, told) << "user code is the application's";
     x.n.a.progress();

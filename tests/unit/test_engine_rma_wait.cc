@@ -53,23 +53,18 @@ protected:
     }
     // Of one, which does not compute: up to its end.
     void access() {
-        rma_sync ended;
+        rma_sync over;
         call(n.b, [&](rma &r) {
             r.await_post(r.peer(one, 0), nullptr);
-            r.complete(r.peer(one, 0), &ended);
+            r.complete(r.peer(one, 0), &over);
         });
         wait_until("the access", [&] {
             n.b.progress();
-            return ended.done();
+            return ended(n.b, over);
         });
     }
     void thread_ends_it() {
-        wait_until("the thread of zero sees to it", [&] {
-            n.a.enter(); // does not look at anything
-            const bool done = mine.done();
-            n.a.leave();
-            return done;
-        });
+        wait_until("the thread of zero sees to it", [&] { return ended(n.a, mine); });
         EXPECT_EQ(0U, told) << "that is for the application";
     }
 
@@ -98,7 +93,7 @@ TEST_P(epochs_and_waits, an_access_that_waits_for_its_exposure) {
     thread_ends_it();
     rma_sync theirs;
     call(n.b, [&](rma &r) { r.wait(one, &theirs); });
-    n.drive("the exposure", [&] { return theirs.done(); });
+    n.drive("the exposure", [&] { return ended(n.b, theirs); });
     EXPECT_EQ(source, memory[1]);
 }
 
@@ -107,7 +102,7 @@ TEST_P(epochs_and_waits, a_fence) {
     rma_sync theirs;
     call(n.b, [&](rma &r) { r.fence(one, &theirs); });
     thread_ends_it();
-    n.drive("the other's", [&] { return theirs.done(); });
+    n.drive("the other's", [&] { return ended(n.b, theirs); });
 }
 
 TEST_P(epochs_and_waits, an_exposure_that_waits_for_its_origins) {
@@ -135,7 +130,7 @@ TEST_P(epochs_and_waits, a_fence_behind_an_exposure_is_asked_for_at_once) {
     rma_sync theirs;
     call(n.b, [&](rma &r) { r.fence(one, &theirs); });
     thread_ends_it();
-    n.drive("both", [&] { return theirs.done() && 1 == waited; });
+    n.drive("both", [&] { return ended(n.b, theirs) && 1 == waited; });
 }
 
 INSTANTIATE_TEST_SUITE_P(levels, epochs_and_waits, testing::Bool());

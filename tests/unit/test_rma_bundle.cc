@@ -348,7 +348,7 @@ TEST(bundles_by_the_clock, the_thread_sends_what_the_application_left) {
         n.a.one_sided().submit(p, x);
         n.a.leave();
     };
-    const auto ended = [&](bool unlocks) {
+    const auto end_epoch = [&](bool unlocks) {
         rma_sync sync;
         n.a.enter();
         if (unlocks) {
@@ -357,21 +357,22 @@ TEST(bundles_by_the_clock, the_thread_sends_what_the_application_left) {
             n.a.one_sided().flush(p, &sync);
         }
         n.a.leave();
-        n.drive("its end", [&] { return sync.done(); });
+        n.drive("its end", [&] { return ended(n.a, sync); });
     };
     put(0, false);
-    ended(false); // the connection is there
+    end_epoch(false); // the connection is there
     n.a.start_thread();
     wait_until("its thread sleeps", [&] { return engine_access::parked(n.a); });
     for (std::size_t i = 1; i < 4; ++i) {
         const bool locked = 3 == i;
+        const std::uint64_t before = count(n.a, stat::wakes_timer);
         put(i, locked);
         wait_until("what was left", [&] {
             n.b.progress();
             return value == cell(i);
         });
-        ended(locked);
-        EXPECT_EQ(i, count(n.a, stat::wakes_timer)) << "once each";
+        EXPECT_LT(before, count(n.a, stat::wakes_timer));
+        end_epoch(locked);
         wait_until("it sleeps again", [&] { return engine_access::parked(n.a); });
     }
     n.a.stop_thread();

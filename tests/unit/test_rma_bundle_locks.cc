@@ -278,12 +278,7 @@ TEST(locks_in_a_row, the_thread_asks_for_the_next_one) {
         n.b.progress();
         return value == cell(3);
     });
-    n.drive("the ends", [&] {
-        n.a.enter(); // the thread may be at it
-        const bool done = second[0].done() && second[1].done();
-        n.a.leave();
-        return done;
-    });
+    n.drive("the ends", [&] { return ended(n.a, second[0]) && ended(n.a, second[1]); });
     for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(value, cell(i));
     }
