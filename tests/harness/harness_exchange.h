@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "harness_engine.h"
 
@@ -72,6 +73,21 @@ inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, 
     }
     EXPECT_EQ(1U, s.delivered);
     EXPECT_EQ(1U, r.delivered);
+}
+
+// MPI_Win_flush of a, as far as it goes by itself.
+inline std::unique_ptr<rma_sync> begin_flush(engine &a, rma_peer *p) {
+    auto sync = std::make_unique<rma_sync>();
+    a.enter();
+    a.one_sided().flush(p, sync.get());
+    a.leave();
+    return sync;
+}
+
+inline void flushed(network_pair &n, rma_peer *p) {
+    const auto sync = begin_flush(n.a, p);
+    n.drive("a flush", [&] { return ended(n.a, *sync); });
+    EXPECT_EQ(rma_error::none, sync->error);
 }
 
 // A window's member whose memory this is.

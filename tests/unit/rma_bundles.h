@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Two engines of two nodes with a window each, for tests of what one sends the other in bundles.
-#ifndef SMARTINT_TESTS_UNIT_RMA_BUNDLES_H
-#define SMARTINT_TESTS_UNIT_RMA_BUNDLES_H
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -64,18 +63,8 @@ struct bundles : testing::Test {
         n.a.leave();
     }
     void put(std::size_t from, std::size_t to, std::size_t count = 1) { submit(rma_item::what::put, from, to, count); }
-    std::unique_ptr<rma_sync> flush() {
-        auto sync = std::make_unique<rma_sync>();
-        n.a.enter();
-        n.a.one_sided().flush(p, sync.get());
-        n.a.leave();
-        return sync;
-    }
-    void flushed() {
-        const auto sync = flush();
-        n.drive("a flush", [&] { return sync->done(); });
-        EXPECT_EQ(rma_error::none, sync->error);
-    }
+    std::unique_ptr<rma_sync> flush() { return begin_flush(n.a, p); }
+    void flushed() { test::flushed(n, p); }
     std::uint32_t sent() { return p->ep->rma_out - sent_before; }
     std::uint64_t served() { return count(n.b, stat::rma_served) - served_before; }
     std::uint64_t refused() { return count(n.b, stat::refused_messages); }
@@ -93,5 +82,3 @@ struct bundles : testing::Test {
 };
 
 } // namespace smartint::test
-
-#endif

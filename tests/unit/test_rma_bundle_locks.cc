@@ -42,6 +42,12 @@ struct locks_in_bundles : bundles {
         n.b.leave();
         EXPECT_TRUE(gone.done());
     }
+    void passes() { // many times what all that may go needs
+        for (int i = 0; i < 200; ++i) {
+            n.a.progress();
+            n.b.progress();
+        }
+    }
     rma_peer *at_target() {
         n.b.enter();
         rma_peer *q = n.b.one_sided().peer(one, 0);
@@ -95,10 +101,7 @@ TEST_F(locks_in_bundles, what_stands_behind_a_lock_in_its_message_waits_for_the_
     submit(rma_item::what::get, 10, 0, 2);
     rma_sync over;
     unlock(&over);
-    for (int i = 0; i < 200; ++i) {
-        n.a.progress();
-        n.b.progress();
-    }
+    passes();
     EXPECT_FALSE(over.done());
     EXPECT_EQ(0U, cell(0)) << "the lock is another's";
     EXPECT_LT(0U, at_target()->kept_bytes);
@@ -139,10 +142,7 @@ TEST_F(locks_in_bundles, more_than_may_go_ahead_sends_the_lock_and_waits) {
     }
     rma_sync over;
     unlock(&over);
-    for (int i = 0; i < 200; ++i) {
-        n.a.progress();
-        n.b.progress();
-    }
+    passes();
     EXPECT_TRUE(at_target()->lock_pending);
     EXPECT_EQ(0U, refused()) << "no more than the target keeps";
     drop_own();
@@ -178,10 +178,7 @@ TEST_F(locks_in_bundles, stores_without_an_item_go_ahead_no_further_than_a_targe
         }
         rma_sync over;
         unlock(&over);
-        for (int i = 0; i < 200; ++i) {
-            n.a.progress();
-            n.b.progress();
-        }
+        passes();
         EXPECT_TRUE(at_target()->lock_pending);
         EXPECT_LE(p->ahead, wire::rma_ahead_bytes);
         EXPECT_LT(wire::rma_ahead_bytes / 2, p->ahead);

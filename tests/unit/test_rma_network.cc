@@ -68,19 +68,8 @@ public:
     void put(std::size_t at, std::size_t bytes, rma_sync *sync = nullptr) {
         submit(rma_item::what::put, at, rma_layout(bytes), sync);
     }
-    // MPI_Win_flush, as far as it goes by itself.
-    std::unique_ptr<rma_sync> flush() {
-        auto sync = std::make_unique<rma_sync>();
-        n.a.enter();
-        n.a.one_sided().flush(p, sync.get());
-        n.a.leave();
-        return sync;
-    }
-    void flushed() {
-        const auto sync = flush();
-        n.drive("a flush", [&] { return sync->done(); });
-        EXPECT_EQ(rma_error::none, sync->error);
-    }
+    std::unique_ptr<rma_sync> flush() { return begin_flush(n.a, p); }
+    void flushed() { test::flushed(n, p); }
     bool can() { return n.a.net().caps().write && n.a.net().caps().read; }
     // The first large one goes by message, and the key comes.
     void meet() {

@@ -93,10 +93,7 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
 // wherever fences are barriers it is. So this call waits where the fence might have.
 void await_own(module &m, int target) {
     if (target == m.rank()) {
-        wait_until([&] {
-            m.fence_ahead = m.fence_ahead && m.fence_open && !m.window->fences.empty();
-            return !m.fence_ahead;
-        });
+        wait_until([&] { return !m.fence_ahead || !m.fence_open || m.window->fences.empty(); });
     }
 }
 
