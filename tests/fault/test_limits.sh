@@ -103,7 +103,7 @@ then
     grep -qE '^fallbacks [1-9]' "$WORK/stats.0" "$WORK/stats.1" || complain "no copy was refused: the test is none"
     verdict
     program sizes
-    run_job no-ptrace-sizes 40 "${S[@]}" "${closed[@]}" "$PROGRAM" 4194304
+    MESSAGES=no run_job no-ptrace-sizes 40 "${S[@]}" "${closed[@]}" "$PROGRAM" 4194304
     expect_ok
     verdict
     program overlap_state
@@ -113,7 +113,7 @@ then
     expect_counter 0 wakes_sent == 0
     verdict
     program datatypes
-    run_job no-ptrace-datatypes 60 -np 3 --mca pml smartint "${closed[@]}" "$PROGRAM" 262144
+    MESSAGES=no run_job no-ptrace-datatypes 60 -np 3 --mca pml smartint "${closed[@]}" "$PROGRAM" 262144
     expect_ok
     verdict
 else
@@ -150,7 +150,7 @@ if refusing yama 'REFUSE(SYS_process_vm_readv),REFUSE(SYS_process_vm_writev),REF
     unit=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))') # where there is one for each rank, all may go by message
     for np in 2 4; do
         rm -f "$WORK"/stats.*
-        run_job "yama-windows-np$np" 60 -np $np --mca pml smartint --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
+        MESSAGES=no run_job "yama-windows-np$np" 60 -np $np --mca pml smartint --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
             taskset -c "$unit" env LD_PRELOAD="$WORK/yama.so" "$PROGRAM"
         expect_ok
         grep -qE '^fallbacks [1-9]' "$WORK"/stats.* || complain "no copy was refused: the test is none"
@@ -171,7 +171,8 @@ else
 fi
 
 # ---- PID namespaces: each rank in one of its own, as in a container. A rank's number is another process there, itself
-# even; with the same addresses everywhere a copy from that one would go well.
+# even; with the same addresses everywhere a copy from that one would go well. Not beside btl/vader of Open MPI 4.1: it takes a
+# segment made by a process of its own number for its own, and unmaps at the end what lies at that address (docs/failure.md).
 if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
     ALONE=(setarch -R unshare -f -p --mount-proc --kill-child)
     for words in sizes 'rma_random 2 30 create'; do
@@ -179,8 +180,8 @@ if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
         program "$name"
         rm -f "$WORK"/stats.*
         # shellcheck disable=SC2086
-        run_job "pid-namespaces-$name" 60 "${S[@]}" --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
-            "${ALONE[@]}" "$PROGRAM" $arguments
+        run_job "pid-namespaces-$name" 60 "${S[@]}" --mca osc smartint --mca btl smartint,self \
+            --mca smartint_stats_file "$WORK/stats.%r" "${ALONE[@]}" "$PROGRAM" $arguments
         expect_ok
         expect_message 'The kernel refused a direct copy' 'PID namespaces' 'Remedy: .*'
         for rank in 0 1; do
