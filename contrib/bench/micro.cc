@@ -6,8 +6,8 @@
 // everything in its caches, where not said otherwise: in a job the lines that two cores share come
 // on top.
 //
-// A pass of the helper is one look at the word `wanted` of each rank of its node. It looks at a
-// rank's requests never: whoever matches one sets that word.
+// A pass of the helper is one look at the word `wanted` of each rank of its node. It never looks at
+// a rank's requests: whoever matches one sets that word.
 
 #include <benchmark/benchmark.h>
 #include <emmintrin.h>

@@ -8,10 +8,11 @@
  *
  * The request of a beginning is complete when operations need not wait for it any more on this side
  * (ilock: the lock is granted), that of an end when the blocking call would return. All of them
- * must be complete when the window is freed. Locks are taken in whatever order they can be had: who holds
- * several exclusive ones at once, as others do, waits for one before asking for the next.
+ * must be complete when the window is freed. Locks are taken in whatever order they can be had: where
+ * processes hold several exclusive ones at once, each must wait for one before it asks for the next,
+ * or they may wait for each other for ever.
  *
- * Link with -lmpix_smartint. Where osc/smartint serves not the window, or was not chosen, the
+ * Link with -lmpix_smartint. Where osc/smartint does not serve the window, or was not chosen, the
  * calls fail with MPI_ERR_UNSUPPORTED_OPERATION, raised on the window as any error. */
 #ifndef MPIX_SMARTINT_H
 #define MPIX_SMARTINT_H

@@ -121,7 +121,7 @@ int pml_smartint_register() noexcept {
         return rc;
     }
     mca_base_component_var_register(&mca_pml_smartint_component.pmlm_version, "priority",
-                                    "Priority of the component among those the user named",
+                                    "Without effect: Open MPI takes the first pml that the user named",
                                     MCA_BASE_VAR_TYPE_UNSIGNED_INT, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
                                     OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY, &priority);
     return OMPI_SUCCESS;

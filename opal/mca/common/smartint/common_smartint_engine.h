@@ -178,9 +178,9 @@ public:
         }
     }
 
-    // In a call that begins an operation: that one, if it is over already and no other's turn is before it. What others
-    // wait for may run a callback, of a collective for one, and the caller may hold a lock that this takes, or be in a
-    // callback itself, which coll/adapt does not bear in all of them: it is for progress().
+    // For a call that begins an operation: delivers that one's completion, if it is over and no other's stands before
+    // it. Others' are left to progress(): their callbacks may need a lock that the caller holds, or the caller may be
+    // in a callback itself, and not all of coll/adapt's bear that.
     void finish_operation(recv_op *op) {
         if (done_receives_.is_all(op)) {
             done_receives_.take();
@@ -478,8 +478,8 @@ private:
     rendezvous_kind rendezvous_ = rendezvous_kind::automatic;
 
     gate gate_;
-    // Rendezvous under way, counted messages in queues, whole messages that are expected, windows: > 0: leave looks at
-    // the board.
+    // How many there are of: rendezvous under way, counted messages in queues, whole messages that are expected,
+    // windows. Above 0 leave() looks at the board.
     std::uint32_t outstanding_ = 0;
     std::thread::id delivers_;              // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end
@@ -510,7 +510,8 @@ private:
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
     std::uint64_t left_at_ = 0;      // ns: when the application left, while the thread listens
     bool always_listens_ = false;    // the strategy's
-    // it would, and the application waits instead; or has left, and the transport refused to be armed
+    // It would sleep on the transport but does not: the application waits and reads it itself; or has left, and the
+    // transport refused to be armed.
     bool hushed_ = false;
     bool refused_ = false; // the transport has something that nobody has looked at since it said so
     // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous

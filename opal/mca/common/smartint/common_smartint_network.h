@@ -115,8 +115,9 @@ public:
     result flush(void *connection, network_completion *c, bool *queued);
 
     unsigned progress();
-    // Of what was done not all is with the system yet, and goes out in progress(): the end of a message, or of a
-    // transfer; or a connection is being made. Of a byte stream (tcp) only: other transports go on by themselves.
+    // Something that was reported done is not all with the system yet and goes out in progress(): the end of a message,
+    // or of a transfer; or a connection is being made. Of a byte stream (tcp) only: other transports go on by
+    // themselves.
     bool holds_tail() const;
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();

@@ -42,8 +42,8 @@ public:
     }
 
     // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least
-    // counts, as memory is touched for the first time; then the mean, where more than twice of it is twice: a process
-    // that lost its processor for once says little, one that often does, as there are more than processors, much.
+    // counts, as memory is touched for the first time; then a running mean, in which more than twice the mean counts as
+    // twice: a processor lost once changes little, one lost often (more threads than processors) much.
     void took(std::uint64_t bytes, way how, bool several, std::uint64_t moved, std::uint64_t ns) {
         one_size &s = sizes_[row(bytes)];
         s.several = several ? 1 : 0;

@@ -103,8 +103,8 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole, bool s
 
 } // namespace
 
-// What stands behind stores of other windows or targets is not to be seen before them by whoever both are for, where
-// that can be helped: they would go in the next pass.
+// Stores bundled for other targets or windows go first, as they would go in the next pass anyway: a process that gets
+// both is not to see what follows this message before them, where that can be helped.
 void rma::send_other_bundles(const rma_peer *p) {
     for (rma_peer *other : active_) {
         if (other != p) {

@@ -10,8 +10,8 @@
 namespace smartint {
 
 // ---- fence: all this process did is done at its targets, then a barrier by messages: in round r
-// to the process 2^r further on. Nobody stores into others' memory before all are in. What a blocking program would
-// have ended before it can be under way here still, of epochs that return requests: those go first, exposures too.
+// to the process 2^r further on. Nobody stores into others' memory before all are in. With epochs that return requests
+// some that began before this fence may still be open, exposures too: those end first.
 
 void rma::fence(rma_window *w, rma_sync *sync) {
     rma_fence &f = w->fences.emplace_back();

@@ -205,10 +205,10 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
     grant_waiters(w, p);
 }
 
-// It has waited for long, for others that hold a shared lock as it wants one, and may be waited for: with it all go
-// that want a shared lock. Behind an exclusive one that is held it stays in its place. One that is not in the queue has
-// been granted its lock meanwhile, or its question is not looked at yet: it says so again. An exclusive one that others
-// passed is passed after twice the time the next time: locks of all that follow each other would keep it out for ever.
+// A shared lock that has waited for long, while its owner may be waited for itself: it and all other shared ones pass
+// the exclusive ones in the queue, but not one that is held. If it is not in the queue it was granted meanwhile, or its
+// question is not read yet: its owner says so again. An exclusive one that was passed is passed again after twice the
+// time only: shared locks that follow each other would keep it out for ever.
 void rma::let_pass(rma_peer *p) {
     auto &waiters = p->window->waiters;
     const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });

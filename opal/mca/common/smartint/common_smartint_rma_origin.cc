@@ -380,7 +380,8 @@ rma::step rma::after_messages(rma_peer *p) {
     return step::done;
 }
 
-// Only MPI_MODE_NOCHECK begins an epoch without a word of the target after the last one was completed. A fence is one.
+// True: no post, grant or fence of the target has come since the last epoch was completed, as only MPI_MODE_NOCHECK
+// allows; stores of that epoch may be on their way still.
 bool rma::unposted(rma_peer *p) {
     p->unposted = p->unposted && p->window->fences_done <= p->unposted_at;
     return p->unposted;
@@ -394,8 +395,8 @@ bool rma::follows_messages(const rma_peer *p, const rma_item *i) {
 }
 
 rma::step rma::run_operation(rma_peer *p, rma_item *i) {
-    // The target reads for a get when it can, and stores at once. Here the data has the queue go on; the thread hears
-    // of what comes behind it.
+    // A target answers a get when it has room, but stores at once: so what is no get waits for the data of the gets
+    // before it. That data has the queue go on; nothing is armed for it.
     if (rma_item::what::get != i->kind && p->gets_done < p->gets_before) {
         if (p->owed_wake && !e_.application_waits()) {
             wake_target(p);

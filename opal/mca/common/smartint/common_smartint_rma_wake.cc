@@ -23,10 +23,10 @@ void rma::wake_target(rma_peer *p) {
     wake_for(p, p->ep->rma_out);
 }
 
-// The same for what belongs to no request that may be waited for much later. Between nodes a wake takes the helpers'
-// time on both, which is the ranks' own where no core is idle. So of what is small a target whose application answers
-// needs none, until it is late; and of many messages in a row, whatever they ask for, the first wakes, and then one in
-// late_us: who is awake takes those behind it, too.
+// As wake_target(), but where no request depends on the message the wake may come later, or not at all. Between nodes a
+// wake takes the helpers' time on both, which is the ranks' own where no core is idle. So of what is small a target
+// whose application answers needs none, until it is late; and of many messages in a row, whatever they ask for, the
+// first wakes, and then one in late_us: who is awake takes those behind it, too.
 void rma::wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes) {
     if (by_thread_ || requested || route::network != p->ep->way) {
         wake_target(p);
