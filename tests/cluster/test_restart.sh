@@ -15,9 +15,11 @@ helper_on() { [ -n "$(helpers_on "$1")" ]; }
 no_helper_on() { ! helper_on "$1"; }
 another_on() { local pid; pid=$(helpers_on "$1") && [ -n "$pid" ] && [ "$pid" != "$2" ]; }
 
+HELPER=()
+
 # restart_job NAME RESTARTS REPEATS SECONDS NODES [BEFORE]: kill the helper of each of the nodes, each time when what
 # became of the one before is settled; n0+n1: of both at once. BEFORE: messages of ranks that wait, before those that
-# must arrive.
+# must arrive. FAILS: the directory that has the next helper fail.
 restart_job() {
     local name=$1 restarts=$2 repeats=$3 seconds=$4 nodes=$5 before=${6:-0} node together
     local -A old
@@ -25,7 +27,7 @@ restart_job() {
     STEPS=$WORK/steps.$RANDOM$RANDOM
     mkdir "$STEPS" || exit 2
     rm -f "$WORK"/stats.*
-    begin_job "$name" 90 -np 2 --mca pml smartint --mca smartint_helper_restart "$restarts" \
+    begin_job "$name" 90 -np 2 --mca pml smartint --mca smartint_helper_restart "$restarts" "${HELPER[@]}" \
         --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" "$STEPS" "$repeats" "$seconds" "$before"
     reached ready
     for node in n0 n1; do
@@ -33,6 +35,7 @@ restart_job() {
     done
     for together in $nodes; do
         for node in ${together//+/ }; do old[$node]=$(helpers_on "$node"); done
+        [ -z "${FAILS:-}" ] || mkdir "$FAILS"
         for node in ${together//+/ }; do kill -KILL "${old[$node]}"; done
         for node in ${together//+/ }; do
             if [ "$restarts" -gt 0 ]; then
@@ -58,6 +61,18 @@ verdict
 restart_job killed-both-twice 2 3 10 "n0 n1 n0 n1"
 grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): a helper did not relay"
 for rank in 0 1; do expect_counter $rank helper_restarts == 2; done
+verdict
+
+# What kept one from starting may pass: another try, a second later.
+printf '%s\n' '#!/bin/sh' "rmdir '$WORK/fails' 2>/dev/null && exit 1" "exec '$SMARTINT_COMPONENT_DIR/smartintd' \"\$@\"" >"$WORK/helper"
+chmod +x "$WORK/helper"
+HELPER=(--mca smartint_helper_path "$WORK/helper")
+FAILS=$WORK/fails restart_job not-started-at-once 3 3 10 n0
+HELPER=()
+grep -q '# arrived 6 of 6' "$LOG" || complain "$(grep '# arrived' "$LOG"): a helper did not relay"
+[ ! -d "$WORK/fails" ] || complain "no start failed: the test is none"
+expect_counter 0 helper_restarts == 2
+expect_counter 1 helper_restarts == 0
 verdict
 
 # Neither can tell the other: their ranks' first messages do.

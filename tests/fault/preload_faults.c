@@ -5,6 +5,7 @@
 //   no-thread       its pthread_create fails
 //   no-descriptors  its timerfd_create fails, as when there are no descriptors left
 //   no-eventfd      a rank's eventfd fails
+//   eventfd-later   the first of each rank fails
 //   no-epoll        a rank's epoll_create1 fails
 //   helper-no-epoll the helper's fails
 //   no-clone        it may not start the helper
@@ -72,7 +73,9 @@ static int by_helper(const void *caller) {
 int eventfd(unsigned count, int flags) {
     static int (*real)(unsigned, int);
     const void *caller = __builtin_return_address(0);
-    if (asked("no-eventfd") && by_smartint(caller) && !by_helper(caller)) {
+    static int failed; // by the application's thread
+    if (by_smartint(caller) && !by_helper(caller) &&
+        (asked("no-eventfd") || (asked("eventfd-later") && 0 == failed++))) {
         errno = EMFILE;
         return -1;
     }

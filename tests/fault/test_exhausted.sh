@@ -101,6 +101,7 @@ if preload preload_faults; then
         verdict
     }
     refused no-eventfd "$NO_THREAD"
+    refused eventfd-later "$NO_THREAD" # nobody could wake a thread that came later
     refused no-epoll "$NO_THREAD"
     refused helper-no-epoll "$NO_HELPER"
     refused no-clone "$NO_HELPER"

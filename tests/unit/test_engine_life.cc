@@ -118,6 +118,26 @@ TEST(engine_life, who_made_the_board_sees_that_its_helper_has_ended) {
     EXPECT_TRUE(maker.helper_gone(0));
 }
 
+TEST(engine_life, a_process_that_has_a_helpers_number_is_not_taken_for_it) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    for (const auto expected : {layout::helper_sleeping, layout::helper_gone}) {
+        engine maker;
+        ASSERT_EQ(0, maker.start(p, {name_of(0), 0, false}, false));
+        ASSERT_EQ(0, maker.create_board(2));
+        layout::helper_line &line = maker.board_segment().helper(0);
+        line.pid = static_cast<std::uint32_t>(getpid());
+        line.start_time = process_start_time(line.pid) + (layout::helper_gone == expected ? 1 : 0);
+        line.state = layout::helper_sleeping;
+        for (int i = 0; i < 4096; ++i) {
+            maker.progress();
+        }
+        EXPECT_EQ(expected, line.state.load());
+        EXPECT_EQ(layout::helper_gone == expected, maker.helper_gone(0));
+    }
+}
+
 TEST(engine_life, a_ticket_with_too_few_ranks_is_refused) {
     scratch_directory d;
     params p = with("auto");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Engines on two nodes, which is to say over tcp on the loopback.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -79,6 +82,51 @@ TEST_F(engines_of_two_nodes, a_process_met_by_its_rts_alone_is_answered) {
     });
     EXPECT_EQ(-1, r.differs(big, 1));
     EXPECT_NE(nullptr, b.find_peer(name_of(0)));
+}
+
+// Whoever filled the queue may have had no descriptor to ring with.
+TEST_F(engines_of_two_nodes, a_notice_that_finds_the_queue_full_rings_the_helper_that_sleeps) {
+    scratch_directory d;
+    params p = with("auto");
+    p.directory = d.path();
+    engine a, b;
+    set_hooks(a);
+    set_hooks(b);
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
+    ASSERT_EQ(0, a.create_board(1));
+    const int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    layout::helper_line &line = a.board_segment().helper(0);
+    line.pid = static_cast<std::uint32_t>(getpid());
+    line.start_time = process_start_time(line.pid);
+    line.doorbell_fd = bell;
+    line.state = layout::helper_sleeping;
+    const std::vector<std::byte> helper(20, std::byte{1});
+    const remote_node there{77, helper.data(), helper.size(), 1, 2};
+    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), &there, 0);
+    ASSERT_LE(0, to_b->node);
+    while (relay_post(a.board_segment().relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1)) {}
+    EXPECT_FALSE(drain_eventfd(bell));
+    test_send s;
+    test_recv r;
+    s.aim(to_b, big, 1, ctx, 0, tag);
+    r.aim(big, ctx, 0, tag);
+    b.enter();
+    b.receive(&r);
+    b.leave();
+    a.enter();
+    a.send(&s);
+    a.leave();
+    wait_until("both", [&] {
+        a.progress();
+        b.progress();
+        return s.delivered && r.delivered;
+    });
+    EXPECT_LE(1U, count(a, stat::notices_dropped));
+    EXPECT_EQ(0U, count(a, stat::notices_relayed));
+    EXPECT_TRUE(drain_eventfd(bell));
+    a.stop();
+    close(bell);
 }
 
 TEST_F(engines_of_two_nodes, an_address_that_leads_nowhere_fails_the_send_and_hangs_nothing) {

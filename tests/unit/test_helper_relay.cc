@@ -3,6 +3,7 @@
 // What helpers of several nodes tell each other, and how one sleeps meanwhile.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,16 @@
 #include "helper_node.h"
 
 namespace smartint::daemon {
+
+class core_access {
+public:
+    // As where the system refuses to watch the network's descriptor.
+    static bool deafen(core &c) {
+        c.heard_ = false;
+        return 0 == epoll_ctl(c.epoll_, EPOLL_CTL_DEL, c.relay_.net().event_fd(), nullptr);
+    }
+};
+
 namespace {
 
 // Enter b into a's table of nodes, as a rank of a would.
@@ -85,6 +96,26 @@ TEST(helper_relay, a_rung_doorbell_wakes_it_from_its_sleep) {
     wait_until("all are there", [&] { return 300 == b.line().delivered; });
     EXPECT_EQ(300U, b.board.slot(0).control.notices_posted.load());
     EXPECT_EQ(0U, b.line().rejected.load());
+}
+
+TEST(helper_relay, one_whose_network_no_descriptor_tells_of_looks_by_itself) {
+    node a(1), b(1);
+    a.attach_all();
+    b.attach_all();
+    ASSERT_TRUE(a.make(a.standard()));
+    ASSERT_TRUE(b.make(b.standard()));
+    introduce(a, 0, b);
+    ASSERT_TRUE(core_access::deafen(*b.helper));
+    a.run();
+    b.run();
+    for (std::uint32_t i = 1; i <= 3; ++i) {
+        wait_until("it sleeps", [&] { return layout::helper_sleeping == b.line().state; });
+        ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 4, i));
+        wait_until("it is there", [&] {
+            ring_eventfd(a.line().doorbell_fd);
+            return i == b.line().delivered;
+        });
+    }
 }
 
 TEST(helper_relay, a_node_that_is_not_in_the_table_or_has_a_broken_address_costs_nothing) {

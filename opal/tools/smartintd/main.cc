@@ -4,6 +4,7 @@
 // smartintd: started by the first smartint rank of a node, never by hand. Descriptor 3 is
 // the node's board; ends with the last rank.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ int main(int argc, char **argv) {
     close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
     take_all_descriptors();
+    signal(SIGPIPE, SIG_IGN);
     smartint::permit_access(); // ranks ring it
     smartint::ask_for_short_turns(o.turn_us);
     smartint::daemon::core helper(o);
@@ -61,8 +63,9 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "smartintd: %s\n", helper.why().c_str());
         return 1;
     }
+    // To the process that the rank's child became. If that was killed, ranks that wait for us see it on the board.
     if (1 != write(said[1], "+", 1)) {
-        return 1; // the rank is gone already
+        return 1;
     }
     close(said[1]);
     helper.run();

@@ -23,6 +23,7 @@ enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else:
 // For ranks that are still to come: within MPI_Init, or with the first window, which some may never have.
 constexpr int attach_look_ms = 20, late_look_ms = 1000;
 constexpr int unwatched_look_ms = 1000;            // whether ranks live that no descriptor tells of
+constexpr int unheard_look_ms = 10;                // at a network that no descriptor tells of
 constexpr std::chrono::milliseconds busy_look{10}; // at what descriptors tell, where there is no sleep between
 
 // In the place of a rank's descriptor.
@@ -97,9 +98,7 @@ bool core::start(int board_fd) {
         const bool another = 0 != l.address.generation.load(std::memory_order_relaxed);
         const auto &a = relay_.net().address();
         write_address(l.address, a.data(), std::min<std::size_t>(a.size(), layout::node_address_bytes));
-        if (relay_.net().event_fd() >= 0) {
-            watch(relay_.net().event_fd(), tag_network);
-        }
+        heard_ = relay_.net().event_fd() >= 0 && watch(relay_.net().event_fd(), tag_network);
         if (another) {
             relay_.announce();
         }
@@ -221,6 +220,10 @@ unsigned core::pass() {
     unsigned events = relay_.progress();
     if (!to_wake_.empty()) {
         line().wakes.fetch_add(waker_.wake_all(&to_wake_, board_), std::memory_order_relaxed);
+        for (const std::uint32_t slot : to_wake_) {
+            woken_[slot] = false; // a scan tries again
+        }
+        to_wake_.clear();
     }
     if (0 == options_.index) {
         events += relay_.push();
@@ -259,6 +262,9 @@ bool core::sleep() {
     }
     if (unwatched_ > 0) {
         timeout = timeout < 0 ? unwatched_look_ms : std::min(timeout, unwatched_look_ms);
+    }
+    if (relay_.is_open() && !heard_) {
+        timeout = timeout < 0 ? unheard_look_ms : std::min(timeout, unheard_look_ms);
     }
     const bool full = relay_.backlog();
     hear_news_only(full);

@@ -87,7 +87,8 @@ private:
     int attach_look_ = 0;    // ms until the next look for those who have not
     bool started_ = false;
     bool unlinked_ = false;
-    bool news_only_ = false; // of the network's descriptor
+    bool heard_ = false;     // the network, by its descriptor
+    bool news_only_ = false; // of that
     std::atomic<bool> stop_{false};
 };
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "common_smartint_log.h"
 #include "common_smartint_thread.h"
@@ -161,6 +162,11 @@ void engine::start_thread() {
     if (thread_ || !strategy_ || !strategy_->needs_thread() || (!board_.attached() && !network_.is_open())) {
         return;
     }
+    // What is on the board cannot be changed any more, and nobody would wake this one.
+    if (board_.attached() && (wake_fd_ < 0 || 0 == segment_.slot(me_.slot).control.start_time)) {
+        tell(topic::no_thread, "", "no descriptor was left when this process joined the node's board");
+        return;
+    }
     if (wake_fd_ < 0) {
         wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
@@ -184,15 +190,22 @@ void engine::stop_thread() {
 }
 
 void engine::finish() {
+    bool first = false;
+    if (started_) {
+        enter(); // the thread looks at it
+        first = !std::exchange(at_end_, true);
+        leave();
+    }
+    if (first) {
+        see_out();
+    }
     stop_thread();
     const std::string &path = params_.stats_file;
-    if (started_ && !path.empty() && !at_end_ &&
-        !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
+    if (first && !path.empty() && !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
         const std::string remedy = std::string("it cannot be written (") + std::strerror(errno) +
                                    "); name a directory that exists on every node";
         tell(topic::bad_parameter, ("smartint_stats_file = " + path).c_str(), remedy.c_str());
     }
-    at_end_ = true;
 }
 
 void engine::stop() {

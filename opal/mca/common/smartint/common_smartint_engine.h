@@ -94,7 +94,8 @@ public:
     void start_thread();
     void stop_thread(); // idempotent; no interrupt thread runs afterwards
     // The application makes no more calls, MPI_Finalize does: no thread, the counters go to smartint_stats_file, once,
-    // and peers that go away are not missed. What is under way still moves with each pass.
+    // and peers that go away are not missed. What is under way still moves with each pass. Waits until what was sent to
+    // other jobs is out; those of this one have waited for each other.
     void finish();
     void stop(); // everything; idempotent
     bool started() const { return started_; }
@@ -337,6 +338,10 @@ private:
     bool connect(endpoint *ep, bool bulk);
     void lose(endpoint *ep);
     void lost_connection(void *connection);
+    void look_for_lost();
+    bool of_another_job(const endpoint *ep) const { return ep->name >> 32 != me_.name >> 32; }
+    bool owes_other_jobs();
+    void see_out();
 
     // arrivals, and what else is in a pass (engine_progress.cc)
     inline unsigned look_at_ring(bool by_thread);

@@ -134,13 +134,10 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source, std::
                 stats_.add(stat::wakes_sent);
             }
         } else if (route::network == ep->way && ep->node >= 0) {
-            if (relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what, source,
-                           sequence)) {
-                stats_.add(stat::notices_relayed);
-                bells_.ring(0);
-            } else {
-                stats_.add(stat::notices_dropped);
-            }
+            const bool kept = relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what,
+                                         source, sequence);
+            stats_.add(kept ? stat::notices_relayed : stat::notices_dropped);
+            bells_.ring(0); // for a full queue too: who filled it may have had no descriptor to ring with
             tell_of_other_helper(ep);
         }
     }

@@ -3,7 +3,9 @@
 //
 // Peers: how each is reached, and what is told of one that is lost.
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
@@ -113,11 +115,11 @@ bool engine::connect(endpoint *ep, bool bulk) {
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
     ep->lost = true;
-    if (!ep->told && !at_end_) { // else nobody is left who waits for it
+    if (!ep->told && (!at_end_ || of_another_job(ep))) { // else nobody is left who waits for it
         ep->told = true;
         std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
-        if (const std::uint64_t job = ep->name >> 32; job != me_.name >> 32) {
-            who += " of job " + std::to_string(job) + ", not this one"; // spawned, or connected to
+        if (of_another_job(ep)) { // spawned, or connected to
+            who += " of job " + std::to_string(ep->name >> 32) + ", not this one";
         }
         tell(topic::lost_peer, who.c_str(), "the connection is broken");
     }
@@ -129,6 +131,49 @@ bool engine::is_lost(endpoint *ep) {
         lose(ep);
     }
     return ep->lost;
+}
+
+// A send may have returned before its message was out, and the peer may receive it long after this process has ended.
+bool engine::owes_other_jobs() {
+    return std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
+        return route::network == ep->way && !ep->lost && of_another_job(ep.get()) &&
+               (nullptr != ep->pending_head || (nullptr != ep->control && network_.unsent(ep->control)) ||
+                (nullptr != ep->bulk && network_.unsent(ep->bulk)));
+    });
+}
+
+// Until the peer has come to MPI and taken it, or is lost: as long as a send would have waited that kept nothing.
+void engine::see_out() {
+    constexpr std::chrono::microseconds nap{100};
+    const auto owed = [this] {
+        enter();
+        const bool yes = owes_other_jobs();
+        leave();
+        return yes;
+    };
+    while (owed()) {
+        if (0 == progress()) {
+            std::this_thread::sleep_for(nap);
+        }
+    }
+}
+
+// A peer that ended has closed all its connections, and what it sent before stands in front of the end of one but not
+// of another. A look at a socket takes part of what is there.
+void engine::look_for_lost() {
+    std::vector<void *> lost = network_.take_lost();
+    if (lost.empty()) {
+        return;
+    }
+    constexpr unsigned most_looks = 4096, quiet_looks = 16;
+    for (unsigned looks = 0, quiet = 0; looks < most_looks && quiet < quiet_looks; ++looks) {
+        quiet = 0 == network_.progress() ? quiet + 1 : 0;
+    }
+    const std::vector<void *> more = network_.take_lost();
+    lost.insert(lost.end(), more.begin(), more.end());
+    for (void *connection : lost) {
+        lost_connection(connection);
+    }
 }
 
 // The transport says so. At the end of a job this is how peers go: it is worth a word only if

@@ -123,9 +123,7 @@ unsigned engine::look_at_network() {
             more = network_.progress();
         }
     }
-    for (void *connection : network_.take_lost()) {
-        lost_connection(connection);
-    }
+    look_for_lost();
     if (tail_ && !network_.holds_tail()) {
         tail_ = false;
         --queued_;

@@ -15,6 +15,15 @@
 #include "common_smartint_log.h"
 
 namespace smartint {
+namespace {
+
+// The number is somebody else's by now. No where it cannot be seen.
+bool is_another(std::uint32_t pid, std::uint64_t started) {
+    const std::uint64_t now = process_start_time(pid);
+    return 0 != now && started != now;
+}
+
+} // namespace
 
 void helper_bells::ring(unsigned index) {
     layout::helper_line &h = board_.helper(index);
@@ -25,8 +34,10 @@ void helper_bells::ring(unsigned index) {
     }
     one_helper &it = helpers_[index];
     const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-    if (pid != it.doorbell_of) { // the first, or one in its place
+    const std::uint64_t started = h.start_time.load(std::memory_order_relaxed);
+    if (pid != it.doorbell_of || started != it.started) { // the first, or one in its place
         it.doorbell_of = pid;
+        it.started = started;
         if (it.doorbell >= 0) {
             ::close(it.doorbell);
         }
@@ -37,8 +48,7 @@ void helper_bells::ring(unsigned index) {
     }
     int error = 0;
     if (not_taken == it.doorbell) {
-        const int fd = waker_.take(pid, h.start_time.load(std::memory_order_relaxed),
-                                   h.doorbell_fd.load(std::memory_order_relaxed));
+        const int fd = waker_.take(pid, started, h.doorbell_fd.load(std::memory_order_relaxed));
         it.doorbell = fd >= 0 ? fd : waker::may_pass(fd) ? not_taken : impossible;
         error = fd < 0 ? -fd : 0;
     }
@@ -67,6 +77,11 @@ void helper_bells::look_after(unsigned helpers) {
             if (fd < 0 && ESRCH != errno) {
                 fd = not_taken; // out of descriptors, or not permitted: it may well live
                 continue;
+            }
+            if (fd >= 0 &&
+                is_another(pid, h.start_time.load(std::memory_order_relaxed))) { // looked at with the pidfd open
+                ::close(fd);
+                fd = ended;
             }
         }
         pollfd p{fd, POLLIN, 0};

@@ -35,7 +35,8 @@ private:
     static constexpr int ended = -2; // of a process
     struct one_helper {
         int doorbell = not_taken;
-        std::uint32_t doorbell_of = 0; // the process
+        std::uint32_t doorbell_of = 0; // the process,
+        std::uint64_t started = 0;     // and when that began
         int process = not_taken;       // the leader's pidfd, or `ended`
     };
 

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "common_smartint_nodes.h"
 
@@ -75,10 +76,12 @@ int child(void *arg) {
     return 0;
 }
 
+layout::helper_state after_failure(bool again) { return again ? layout::helper_gone : layout::helper_absent; }
+
 } // namespace
 
-int helper_client::start(const segment &board, const params &p, unsigned index, const std::string &program,
-                         bool relays) {
+int helper_client::start(const segment &board, const params &p, unsigned index, const std::string &program, bool relays,
+                         bool again) {
     if (0 != access(program.c_str(), X_OK)) {
         return errno;
     }
@@ -112,10 +115,10 @@ int helper_client::start(const segment &board, const params &p, unsigned index, 
     }
     sigprocmask(SIG_SETMASK, &before, nullptr);
     if (0 != error) {
-        board.helper(index).state.store(layout::helper_absent, std::memory_order_release);
+        board.helper(index).state.store(after_failure(again), std::memory_order_release);
         return error;
     }
-    starting_.push_back({index, l.helper, static_cast<int>(syscall(SYS_pidfd_open, l.helper, 0))});
+    starting_.push_back({index, l.helper, static_cast<int>(syscall(SYS_pidfd_open, l.helper, 0)), again});
     return 0;
 }
 
@@ -128,9 +131,10 @@ std::vector<std::byte> helper_client::address(const segment &board, unsigned mil
             helper_address a;
             return read_address(h.address, &a) ? a.bytes : std::vector<std::byte>();
         }
-        if (layout::helper_starting != state || any_failed(board)) {
+        if (layout::helper_starting != state) {
             return {};
         }
+        failed_ = look_for_failed(board) || failed_; // helper 0 too: then its state says so
         if (std::chrono::steady_clock::now() >= end) {
             *late = true;
             return {};
@@ -162,8 +166,13 @@ std::string helper_client::network_problem(const segment &board) {
     }
 }
 
-// What was executed forks once more, and ends when it knows how that went.
 bool helper_client::any_failed(const segment &board) {
+    const bool now = look_for_failed(board);
+    return std::exchange(failed_, false) || now;
+}
+
+// What was executed forks once more, and ends when it knows how that went.
+bool helper_client::look_for_failed(const segment &board) {
     bool failed = false;
     for (std::size_t i = 0; i < starting_.size();) {
         const starter &s = starting_[i];
@@ -174,10 +183,11 @@ bool helper_client::any_failed(const segment &board) {
             continue;
         }
         // relaxed: nothing is read behind it
-        std::uint32_t found = layout::helper_starting;
-        failed = board.helper(s.index).state.compare_exchange_strong(found, layout::helper_absent,
-                                                                     std::memory_order_relaxed) ||
-                 layout::helper_absent == found || failed;
+        // Still starting: it ended without a word. Absent: its last word.
+        auto &state = board.helper(s.index).state;
+        for (std::uint32_t found : {layout::helper_starting, layout::helper_absent}) {
+            failed = state.compare_exchange_strong(found, after_failure(s.again), std::memory_order_relaxed) || failed;
+        }
         if (s.pidfd >= 0) {
             ::close(s.pidfd);
         }

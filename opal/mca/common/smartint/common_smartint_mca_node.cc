@@ -20,6 +20,7 @@ extern "C" {
 #include "opal/mca/pmix/pmix.h"
 }
 
+#include "common_smartint_clock.h"
 #include "common_smartint_helper_client.h"
 #include "common_smartint_log.h"
 
@@ -30,10 +31,14 @@ namespace {
 // on a slow processor, and a busy machine stands still for seconds.
 constexpr unsigned helper_wait_ms = 20000;
 
+// What kept a helper from starting (no memory, no room for a process) may pass.
+constexpr std::uint64_t restart_pause_us = 1000000;
+
 struct node_state {
     helper_client helpers;
-    unsigned restarts = 0; // left
-    bool relays = false;   // there were other nodes when they were started
+    unsigned restarts = 0;           // left
+    std::uint64_t not_before_us = 0; // the next of them, after one that failed
+    bool relays = false;             // there were other nodes when they were started
 };
 
 node_state &state() {
@@ -182,6 +187,7 @@ std::uint64_t node_identity(std::uint32_t leader) {
 void tell_of_failed_helpers() {
     const segment &board = engine::instance().board_segment();
     if (board.mapped() && state().helpers.any_failed(board)) {
+        state().not_before_us = now_us() + restart_pause_us;
         tell(topic::no_helper, helper_program(engine::instance().settings()).c_str(), "it could not start");
     }
 }
@@ -193,15 +199,16 @@ void look_after_helpers() {
     engine &e = engine::instance();
     const params &p = e.settings();
     for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers); ++i) {
-        if (!e.helper_gone(i)) {
+        if (!e.helper_gone(i) || now_us() < s.not_before_us) {
             continue;
         }
         --s.restarts;
         const std::string program = helper_program(p);
-        const int error = s.helpers.start(e.board_segment(), p, i, program, s.relays);
+        const int error = s.helpers.start(e.board_segment(), p, i, program, s.relays, true);
         if (0 == error) {
             e.counters().add(stat::helper_restarts);
         } else {
+            s.not_before_us = now_us() + restart_pause_us;
             tell(topic::no_helper, program.c_str(), std::strerror(error));
         }
     }

@@ -119,6 +119,8 @@ public:
     // or of a transfer; or a connection is being made. Of a byte stream (tcp) only: other transports go on by
     // themselves.
     bool holds_tail() const;
+    // Something sent over this connection is not all with the system yet; where adapters know, not all with the peer's.
+    bool unsent(void *connection) const;
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();
     int event_fd() const { return event_fd_; }

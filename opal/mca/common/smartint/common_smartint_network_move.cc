@@ -191,4 +191,24 @@ network::result network::flush(void *connection, network_completion *c, bool *qu
     return posted(of(connection), uct_ep_flush(of(connection)->ep, UCT_FLUSH_FLAG_LOCAL, make_completion(c)), queued);
 }
 
+bool network::unsent(void *connection) const {
+    if (unused(connection) || !of(connection)->ready) {
+        return false;
+    }
+    uct_ep_h ep = of(connection)->ep;
+    if (impl_->stream) {
+        // Not a flush, for which UCX 1.13 sends the peer a write of nothing and waits for an answer. What can be put
+        // off until there is room finds none.
+        uct_pending_req_t r{};
+        const bool full = UCS_OK == uct_ep_pending_add(ep, &r, 0);
+        if (full) {
+            uct_ep_pending_purge(
+                ep, [](uct_pending_req_t *, void *) {}, nullptr);
+        }
+        return full;
+    }
+    const ucs_status_t status = uct_ep_flush(ep, UCT_FLUSH_FLAG_LOCAL, nullptr);
+    return UCS_INPROGRESS == status || UCS_ERR_NO_RESOURCE == status;
+}
+
 } // namespace smartint

@@ -169,17 +169,14 @@ bool may_be_woken(const layout::slot_control &c) {
 
 unsigned waker::wake_all(std::vector<std::uint32_t> *which, const segment &board) {
     const auto gone = [&](std::uint32_t i) { return i >= fd_.size() || !may_be_woken(board.slot(i).control); };
-    unsigned done = 0;
-    if (which->size() > 1 && has_module()) {
-        which->erase(std::remove_if(which->begin(), which->end(), gone), which->end());
-        done = module_wake(module_, which->data(), which->size());
-    }
-    const unsigned together = done; // the one behind them is not known to the module: one by one
-    for (std::size_t i = together; i < which->size(); ++i) {
-        done += wake((*which)[i], board.slot((*which)[i])) ? 1 : 0;
-    }
-    which->clear();
-    return done;
+    which->erase(std::remove_if(which->begin(), which->end(), gone), which->end());
+    const std::size_t before = which->size();
+    // the one behind them is not known to the module: one by one
+    const unsigned together = before > 1 && has_module() ? module_wake(module_, which->data(), before) : 0;
+    which->erase(which->begin(), which->begin() + together);
+    const auto woken = [&](std::uint32_t i) { return wake(i, board.slot(i)); };
+    which->erase(std::remove_if(which->begin(), which->end(), woken), which->end());
+    return static_cast<unsigned>(before - which->size());
 }
 
 bool waker::wake(unsigned i, const layout::slot &s) {

@@ -49,8 +49,8 @@ public:
     // Wake the rank of slot i. False: it cannot be woken from here (it loses overlap only).
     bool wake(unsigned i, const layout::slot &s);
     // Those of several ranks, in one call where there is a module: on a core that waker and ranks share,
-    // 16 took half as long as one by one, as the first to wake did not push the waker aside. Empties
-    // *which; how many were woken.
+    // 16 took half as long as one by one, as the first to wake did not push the waker aside. How
+    // many were woken; *which has those that are there and could not be.
     unsigned wake_all(std::vector<std::uint32_t> *which, const segment &board);
     // By the module, if that comes first; and if it comes after a copy that was refused.
     bool first(std::uint32_t number) { return wake_kind::module == how_ && by_module(number); }
