@@ -40,7 +40,7 @@ static void stay(MPI_Comm child) {
         MPI(MPI_Send(buf, LARGE, MPI_BYTE, 0, TAG, child));
     }
     test_note = "receiving from one that left";
-    sleep(2);
+    sleep(1);
     for (int i = 0; i < count; ++i) {
         memset(buf, BLANK_VALUE, (size_t) size);
         MPI(MPI_Recv(buf, size, MPI_BYTE, 0, TAG, child, &status));
