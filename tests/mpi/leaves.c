@@ -4,18 +4,23 @@
 //   leaves first   its very first message
 //   leaves many    many that go whole, more than the way takes at once
 //   leaves after   the same, behind a large one from the other side
+//   leaves bsend   as first, buffered
+//   leaves large   one of 1 MiB, whose receiver looks at it now and then
 #include "check.h"
 
 #include <string.h>
 
 enum { TAG = 5, LARGE = 1 << 20, MOST = 40000, MANY = 400 };
 
-static int large, count, size;
+static int large, buffered, rarely, count, size;
 
 static void form(const char *name) {
+    const int small = 0 == strcmp("first", name) || 0 == strcmp("bsend", name);
     large = 0 == strcmp("after", name);
-    count = 0 == strcmp("first", name) ? 1 : large ? 16 : MANY;
-    size = 0 == strcmp("first", name) ? 4 : MOST;
+    buffered = 0 == strcmp("bsend", name);
+    rarely = 0 == strcmp("large", name);
+    count = small || rarely ? 1 : large ? 16 : MANY;
+    size = small ? 4 : rarely ? LARGE : MOST;
 }
 
 static void leave(MPI_Comm parent) {
@@ -27,7 +32,16 @@ static void leave(MPI_Comm parent) {
     }
     for (int i = 0; i < count; ++i) {
         fill(buf, (size_t) size, key_of(238, i, 0, 0));
-        MPI(MPI_Send(buf, size, MPI_BYTE, 0, TAG, parent));
+        if (buffered) {
+            void *space = malloc(1000);
+            int bytes = 1000;
+            MPI(MPI_Buffer_attach(space, bytes));
+            MPI(MPI_Bsend(buf, size, MPI_BYTE, 0, TAG, parent));
+            MPI(MPI_Buffer_detach(&space, &bytes));
+            free(space);
+        } else {
+            MPI(MPI_Send(buf, size, MPI_BYTE, 0, TAG, parent));
+        }
     }
     guarded_free(buf, LARGE);
 }
@@ -40,10 +54,21 @@ static void stay(MPI_Comm child) {
         MPI(MPI_Send(buf, LARGE, MPI_BYTE, 0, TAG, child));
     }
     test_note = "receiving from one that left";
-    sleep(1);
+    if (!rarely) {
+        sleep(1);
+    }
     for (int i = 0; i < count; ++i) {
         memset(buf, BLANK_VALUE, (size_t) size);
-        MPI(MPI_Recv(buf, size, MPI_BYTE, 0, TAG, child, &status));
+        if (rarely) {
+            MPI_Request request;
+            MPI(MPI_Irecv(buf, size, MPI_BYTE, 0, TAG, child, &request));
+            for (int done = 0; !done;) {
+                usleep(300000);
+                MPI(MPI_Test(&request, &done, &status));
+            }
+        } else {
+            MPI(MPI_Recv(buf, size, MPI_BYTE, 0, TAG, child, &status));
+        }
         CHECK_STATUS(&status, 0, TAG, (size_t) size);
         VERIFY(buf, (size_t) size, key_of(238, i, 0, 0), "message of one that left");
     }

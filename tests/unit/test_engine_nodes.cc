@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness_exchange.h"
@@ -127,6 +129,37 @@ TEST_F(engines_of_two_nodes, a_notice_that_finds_the_queue_full_rings_the_helper
     EXPECT_TRUE(drain_eventfd(bell));
     a.stop();
     close(bell);
+}
+
+// While tcp connects its descriptor is ready all the time: until the peer, which computes, has looked.
+TEST_F(engines_of_two_nodes, a_peer_that_does_not_answer_keeps_no_thread_awake) {
+    engine a, b;
+    const params p = with("auto", "helper");
+    set_hooks(a);
+    set_hooks(b);
+    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
+    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
+    a.start_thread();
+    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
+    test_send s;
+    s.aim(to_b, 1000, 1, ctx, 0, tag);
+    a.enter();
+    a.send(&s);
+    a.leave();
+    a.progress();
+    EXPECT_EQ(1U, s.delivered); // its sender goes to compute
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_GE(1000U, count(a, stat::wakes_transport)); // else some 100,000
+    test_recv r;
+    r.aim(1000, ctx, 0, tag);
+    b.enter();
+    b.receive(&r);
+    b.leave();
+    wait_until("the thread sends it", [&] {
+        b.progress();
+        return r.delivered;
+    });
+    EXPECT_EQ(-1, r.differs(1000, 1));
 }
 
 TEST_F(engines_of_two_nodes, an_address_that_leads_nowhere_fails_the_send_and_hangs_nothing) {

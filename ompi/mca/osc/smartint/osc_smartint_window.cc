@@ -472,6 +472,10 @@ int osc_smartint_free(ompi_win_t *win) noexcept {
     // Where a member is lost, which is known by now, it is unmade all the same; with an error Open MPI would keep the
     // handle, and the next call with it would find no module.
     barrier(m.comm);
+    {
+        const inside here;
+        r.finish(); // requests of epochs that ended meanwhile, which ask their window for an error
+    }
     win->w_osc_module = nullptr;
     unmake(&m);
     return MPI_SUCCESS;

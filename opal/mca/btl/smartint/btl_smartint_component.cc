@@ -15,7 +15,8 @@ bool started = false; // by this component
 extern "C" int btl_smartint_register() noexcept;
 extern "C" int btl_smartint_open() noexcept { return OPAL_SUCCESS; }
 extern "C" int btl_smartint_close() noexcept {
-    if (started) { // else the engine, if it runs, is another component's
+    if (started) {                           // else the engine, if it runs, is another component's
+        engine::instance().forget_callers(); // Open MPI has unloaded the pml by now
         glue_stop();
     }
     return OPAL_SUCCESS;

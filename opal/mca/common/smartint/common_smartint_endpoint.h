@@ -87,6 +87,7 @@ struct endpoint {
     void *bulk = nullptr;
     bool lost = false;
     bool told = false;      // that it is lost
+    bool asked = false;     // where its helper is: what it published was looked at
     bool direct = true;     // direct copies work (found out at the first)
     bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;

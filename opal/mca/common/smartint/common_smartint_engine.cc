@@ -164,7 +164,7 @@ void engine::start_thread() {
     }
     // What is on the board cannot be changed any more, and nobody would wake this one.
     if (board_.attached() && (wake_fd_ < 0 || 0 == segment_.slot(me_.slot).control.start_time)) {
-        tell(topic::no_thread, "", "no descriptor was left when this process joined the node's board");
+        tell(topic::no_thread, "descriptors", "none was left when this process joined the node's board");
         return;
     }
     if (wake_fd_ < 0) {
@@ -208,6 +208,21 @@ void engine::finish() {
     }
 }
 
+void engine::forget_callers() {
+    if (!started_) {
+        return;
+    }
+    enter();
+    hooks_.active_message = nullptr;
+    sent_calls_.clear();
+    for (const auto &ep : endpoints_) {
+        for (pending_message *m = ep->pending_head; nullptr != m; m = m->next) {
+            m->sent = nullptr;
+        }
+    }
+    leave();
+}
+
 void engine::stop() {
     if (!started_) {
         return;
@@ -233,6 +248,7 @@ void engine::stop() {
     bells_.close();
     made_board_ = false;
     at_end_ = false;
+    orphans_ = 0;
     board_ = board_owner{};
     segment_.close();
     if (wake_fd_ >= 0) {

@@ -97,6 +97,8 @@ public:
     // and peers that go away are not missed. What is under way still moves with each pass. Waits until what was sent to
     // other jobs is out; those of this one have waited for each other.
     void finish();
+    // Nobody is called any more of messages that come, or of those that go out, which they still do.
+    void forget_callers();
     void stop(); // everything; idempotent
     bool started() const { return started_; }
 
@@ -109,6 +111,11 @@ public:
     strategy *progress_strategy() { return strategy_.get(); }
 
     // ---- peers (engine_peers.cc)
+    bool of_another_job(const endpoint *ep) const { return ep->name >> 32 != me_.name >> 32; }
+    // Of this job on another node, and no notice reaches it.
+    bool lacks_helper(const endpoint *ep) const {
+        return route::network == ep->way && ep->node < 0 && !ep->here && !of_another_job(ep);
+    }
     endpoint *add_self();
     endpoint *add_shared(std::uint64_t name, std::uint32_t slot);
     // node: where the peer's helper is, or nullptr
@@ -339,7 +346,8 @@ private:
     void lose(endpoint *ep);
     void lost_connection(void *connection);
     void look_for_lost();
-    bool of_another_job(const endpoint *ep) const { return ep->name >> 32 != me_.name >> 32; }
+    void orphan(recv_op *op);
+    void give_up_orphans();
     bool owes_other_jobs();
     void see_out();
 
@@ -471,6 +479,7 @@ private:
 
     bool started_ = false;
     bool at_end_ = false;
+    unsigned orphans_ = 0;   // receives whose peer is lost, see orphan()
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
     const char *fatal_ = nullptr; // told by the application thread, whoever found it

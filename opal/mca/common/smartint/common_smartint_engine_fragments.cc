@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 
 namespace smartint {
@@ -187,7 +188,11 @@ void engine::consumed(recv_op *op, std::uint64_t bytes) {
         complete(op);
         return;
     }
-    if (op->moved - op->credited >= op->credit_bytes) {
+    if (op->orphaned) {
+        op->heard_us = now_us();
+    }
+    // None for what the sender may send already: it may have sent all and be gone.
+    if (op->moved - op->credited >= op->credit_bytes && op->credited + op->window < op->received) {
         op->credited = op->moved;
         const wire::credit_msg c{op->remote_id, op->moved};
         send_or_queue(op->peer, {wire::credit, c});

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
 
@@ -190,6 +191,31 @@ void engine::lost_connection(void *connection) {
     }
 }
 
+// Its data comes over a connection of its own, of which no end is told: what the peer sent before it ended may be on
+// its way for as long as the line takes.
+void engine::orphan(recv_op *op) {
+    if (!op->orphaned) {
+        op->orphaned = true;
+        op->heard_us = now_us();
+        ++orphans_;
+    }
+}
+
+// Nothing came for so long that nothing will.
+void engine::give_up_orphans() {
+    constexpr std::uint64_t grace_us = 2000000;
+    const std::uint64_t now = now_us();
+    receives_.each([&](recv_op *op) {
+        if (!op->orphaned || 0 != op->unpacking || now - op->heard_us < grace_us) {
+            return;
+        }
+        endpoint *ep = op->peer;
+        op->failed = true;
+        complete(op);
+        lose(ep);
+    });
+}
+
 // All that depends on it, and how many those are.
 unsigned engine::fail_peer_operations(endpoint *ep) {
     unsigned failed = 0;
@@ -220,9 +246,12 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
         if (op->reading) {
             op->failed = op->failed || op->peer == ep; // the transport still has its buffer
         } else if (op->peer == ep && op_state::moving == op->state) {
-            std::erase(network_reads_, op);
-            std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
-            fail(op);
+            if (route::network == ep->way && wire::mode::copy == op->asked) {
+                orphan(op);
+            } else {
+                std::erase(network_reads_, op);
+                fail(op);
+            }
         }
     });
     sends_.each([&](send_op *op) {

@@ -124,6 +124,9 @@ unsigned engine::look_at_network() {
         }
     }
     look_for_lost();
+    if (0 != orphans_) {
+        give_up_orphans();
+    }
     if (tail_ && !network_.holds_tail()) {
         tail_ = false;
         --queued_;

@@ -338,6 +338,10 @@ void engine::complete(recv_op *op) {
         network_.unpin(&op->memory);
         network_.release(&op->key);
     }
+    if (op->orphaned) {
+        op->orphaned = false;
+        --orphans_;
+    }
     untrack(op);
     expect_no_more(op);
     if (0 != op->burst) {

@@ -53,6 +53,7 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     // The sender's value is its own: one that waits at less than is credited at once would wait for ever.
     op->credit_bytes =
         std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
+    op->window = r.window * wire::window_unit;
     op->unpacking = 0;
     op->streamed = false;
     op->burst = 0;

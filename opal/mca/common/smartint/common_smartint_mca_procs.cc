@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 extern "C" {
 #include "opal/constants.h"
@@ -122,16 +123,30 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
     if (0 == opal_compare_proc(name, OPAL_PROC_MY_NAME)) {
         return e.add_self();
     }
-    if (endpoint *known = e.find_peer(pack_name(name.jobid, name.vpid)); nullptr != known) {
+    endpoint *known = e.find_peer(pack_name(name.jobid, name.vpid));
+    // Not of one that has been met by its RTS alone: where its helper is it has not said.
+    if (nullptr != known && !e.lacks_helper(known)) {
         return known;
     }
     modex m;
     // Who started late published nothing: there is nobody to be asked but the process itself (glue_meet).
     if (glue_late() || proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
-        return nullptr;
+        return known;
     }
-    endpoint *ep = 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
+    endpoint *ep = nullptr == known && 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
     return nullptr != ep ? ep : glue_reach_network(name, m);
+}
+
+void glue_introduce(endpoint *ep) {
+    if (std::exchange(ep->asked, true) || glue_late()) {
+        return;
+    }
+    opal_process_name_t name{};
+    name.jobid = static_cast<opal_jobid_t>(ep->name >> 32);
+    name.vpid = static_cast<opal_vpid_t>(ep->name & 0xffffffff);
+    if (modex m; glue_read(name, &m)) {
+        glue_reach_network(name, m);
+    }
 }
 
 bool glue_knows(const opal_proc_t *proc) {

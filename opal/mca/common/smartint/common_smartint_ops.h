@@ -143,9 +143,12 @@ struct recv_op {
     std::uint64_t moved = 0;             // of them, bytes in place
     std::uint64_t credited = 0;          // bytes the sender was told of
     std::uint32_t credit_bytes = 0;      // so many between two of those
+    std::uint32_t window = 0;            // bytes that the sender may have under way, at least
     std::uint32_t unpacking = 0;         // fragments kept for the application thread
     wire::mode asked = wire::mode::none; // what the sender was asked for, none: we read
     bool reading = false;                // a network read is not completed; `completion` is in use
+    bool orphaned = false;               // its peer is lost, and the rest may be on its way still
+    std::uint64_t heard_us = 0;          // then: when the last of it came
     std::uint64_t reading_bytes = 0;
     network_memory memory; // registered, for a read or write by the network
     network_key key;       // of the sender's memory

@@ -9,6 +9,7 @@
 #include "common_smartint_strategy_helper.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common_smartint_schedule.h"
 
@@ -21,6 +22,7 @@ constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold
 constexpr std::uint64_t bytes_per_look = 65536;
 constexpr std::uint64_t last_bytes = 12288; // of what is awaited: they are listened for
 constexpr std::int64_t shortest_sample_us = 100;
+constexpr std::uint32_t most_vain = 4;        // wakes by the transport, see on_descriptor
 constexpr std::uint32_t most_idle_looks = 4;  // in a row, while the application calls often
 constexpr std::uint32_t worth_a_nap_us = 150; // a sleep by the clock instead of one wake per segment
 
@@ -93,6 +95,10 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     engine::thread_view view;
     often_ = call_rate_.often(e.calls(), std::chrono::steady_clock::now());
     bool called = 0 != causes.rings || causes.transport || causes.timer || late; // else it has only been made
+    bool vain = causes.transport && 0 == causes.rings;
+    if (0 != causes.rings) {
+        vain_ = 0;
+    }
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
             if (late) {
@@ -124,6 +130,11 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
         if (patience_.over(view.matched, 0 != events, now)) {
             e.counters().add(stat::wakes_futile);
             view.matched = e.give_up_matches();
+        }
+        if (0 != events) {
+            vain_ = 0;
+        } else if (std::exchange(vain, false)) {
+            ++vain_;
         }
         const bool nothing = idle(view);
         idle_looks_ = nothing ? idle_looks_ + 1 : 0;
@@ -160,9 +171,14 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
 }
 
 // Will sleep_how() have the thread sleep on the transport's descriptor? While much data is under way the
-// clock is kinder to the application, while it flows; what is waited for alone comes when it comes.
+// clock is kinder to the application, while it flows; what is waited for alone comes when it comes. By the clock, too,
+// where the descriptor woke it in vain time after time: tcp's is ready all the time while a peer that computes has not
+// answered the first word of this one.
 bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned events) const {
     if (view.transport < 0 || (often_ && !view.matched)) {
+        return false;
+    }
+    if (vain_ >= most_vain && (view.network || view.expects || view.awaited || view.matched)) {
         return false;
     }
     if ((view.network || view.expects) && !view.awaited) {

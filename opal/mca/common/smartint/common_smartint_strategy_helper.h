@@ -85,6 +85,7 @@ private:
     bool often_ = false;           // what it said at the begin of serve()
     std::uint32_t idle_looks_ = 0; // with nothing to wait for, in a row
     std::uint32_t quiet_ = 0;      // passes in a row without an event
+    std::uint32_t vain_ = 0;       // wakes by the transport in a row that found nothing
 };
 
 } // namespace smartint
