@@ -250,6 +250,7 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
                 orphan(op);
             } else {
                 std::erase(network_reads_, op);
+                std::erase_if(deferred_, [&](const deferred &d) { return d.op == op; });
                 fail(op);
             }
         }
