@@ -180,6 +180,10 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
         stats_.add(stat::copies);
     }
     if (sent::broken == send_or_queue(ep, {wire::cts, a, op->memory.key, a.key_bytes})) {
+        if (op->orphaned) { // without an answer nothing is on its way
+            op->failed = true;
+            complete(op);
+        }
         return;
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source, a.sequence);
