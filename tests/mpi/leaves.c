@@ -63,7 +63,7 @@ static void stay(MPI_Comm child) {
             MPI_Request request;
             MPI(MPI_Irecv(buf, size, MPI_BYTE, 0, TAG, child, &request));
             for (int done = 0; !done;) {
-                usleep(300000);
+                usleep(100000);
                 MPI(MPI_Test(&request, &done, &status));
             }
         } else {
