@@ -231,7 +231,8 @@ expect_end() {      # it failed, and by itself: end_job complains of what had to
     [ "$RC" -ne 0 ] || complain "exit code 0, expected an error"
 }
 
-# right_or_explained REGEX: right data with at most a message of ours for helper and thread, or an end with one, or with a line of others that fits
+# right_or_explained REGEX: right data with at most a message of ours for helper and thread, or an end with one, or with a
+# line of others that fits
 right_or_explained() {
     local ours
     ours=$(messages | grep -ci smartint)

@@ -171,8 +171,8 @@ else
 fi
 
 # ---- PID namespaces: each rank in one of its own, as in a container. A rank's number is another process there, itself
-# even; with the same addresses everywhere a copy from that one would go well. Not beside btl/vader of Open MPI 4.1: it takes a
-# segment made by a process of its own number for its own, and unmaps at the end what lies at that address (docs/failure.md).
+# even; with the same addresses everywhere a copy from that one would go well. Not beside btl/vader of Open MPI 4.1: it
+# takes a segment made by a process of its own number for its own, and unmaps at the end what lies there (failure.md).
 if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
     ALONE=(setarch -R unshare -f -p --mount-proc --kill-child)
     for words in sizes 'rma_random 2 30 create'; do

@@ -59,43 +59,89 @@ TEST_F(engines_of_two_nodes, every_size_arrives) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
-TEST_F(engines_of_two_nodes, a_process_met_by_its_rts_alone_is_answered) {
+// Two processes of which a knows where b is, and b nothing of a.
+struct strangers : testing::Test {
+    void start(const params &p) {
+        for (engine *e : {&a, &b}) {
+            set_hooks(*e);
+            ASSERT_EQ(0, e->start(p, {name_of(e == &a ? 0 : 1), 0, false}, true));
+        }
+    }
+    void reach_b(const remote_node *node = nullptr) {
+        to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), node, 0);
+    }
+    void send(std::uint64_t bytes) {
+        s.aim(to_b, bytes, 1, ctx, 0, tag);
+        a.enter();
+        a.send(&s);
+        a.leave();
+    }
+    void receive(std::uint64_t bytes) {
+        r.aim(bytes, ctx, 0, tag);
+        b.enter();
+        b.receive(&r);
+        b.leave();
+    }
+    void both_end() {
+        wait_until("both", [&] {
+            a.progress();
+            b.progress();
+            return s.delivered && r.delivered;
+        });
+    }
+
+    scratch_directory directory;
     engine a, b;
-    params p = with("auto");
-    set_hooks(a);
-    set_hooks(b);
-    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
-    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
-    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
+    endpoint *to_b = nullptr;
     test_send s;
     test_recv r;
-    s.aim(to_b, big, 1, ctx, 0, tag);
-    r.aim(big, ctx, 0, tag);
-    b.enter();
-    b.receive(&r);
-    b.leave();
-    a.enter();
-    a.send(&s);
-    a.leave();
-    wait_until("both", [&] {
-        a.progress();
-        b.progress();
-        return s.delivered && r.delivered;
-    });
-    EXPECT_EQ(-1, r.differs(big, 1));
+};
+
+TEST_F(strangers, who_is_met_by_an_rts_alone_is_answered_and_introduced_once) {
+    static unsigned introduced;
+    introduced = 0;
+    params p = with("auto");
+    p.directory = directory.path();
+    ASSERT_NO_FATAL_FAILURE(start(p));
+    b.hooks().introduce = [](endpoint *ep) { introduced += name_of(0) == ep->name ? 1 : 100; };
+    reach_b();
+    for (int i = 0; i < 2; ++i) {
+        receive(big);
+        send(big);
+        both_end();
+        EXPECT_EQ(-1, r.differs(big, 1));
+    }
     EXPECT_NE(nullptr, b.find_peer(name_of(0)));
+    EXPECT_EQ(1U, introduced);
+}
+
+TEST_F(strangers, who_is_met_by_the_thread_is_introduced_by_the_application) {
+    static std::thread::id by;
+    by = {};
+    ASSERT_NO_FATAL_FAILURE(start(with("auto", "poll"))); // its thread looks all the time
+    b.hooks().introduce = [](endpoint *) { by = std::this_thread::get_id(); };
+    b.start_thread();
+    reach_b();
+    send(big);
+    wait_until("the thread meets it", [&] {
+        a.progress();
+        b.enter();
+        const bool met = nullptr != b.find_peer(name_of(0));
+        const bool too_early = std::thread::id() != by;
+        b.leave();
+        return met || too_early;
+    });
+    EXPECT_EQ(std::thread::id(), by);
+    receive(big);
+    both_end();
+    EXPECT_EQ(std::this_thread::get_id(), by);
 }
 
 // Whoever filled the queue may have had no descriptor to ring with.
-TEST_F(engines_of_two_nodes, a_notice_that_finds_the_queue_full_rings_the_helper_that_sleeps) {
-    scratch_directory d;
+TEST_F(strangers, a_notice_that_finds_the_queue_full_rings_the_helper_that_sleeps) {
     params p = with("auto");
-    p.directory = d.path();
-    engine a, b;
-    set_hooks(a);
-    set_hooks(b);
-    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
-    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
+    p.directory = directory.path();
+    ASSERT_NO_FATAL_FAILURE(start(p));
     ASSERT_EQ(0, a.create_board(1));
     const int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     layout::helper_line &line = a.board_segment().helper(0);
@@ -105,25 +151,13 @@ TEST_F(engines_of_two_nodes, a_notice_that_finds_the_queue_full_rings_the_helper
     line.state = layout::helper_sleeping;
     const std::vector<std::byte> helper(20, std::byte{1});
     const remote_node there{77, helper.data(), helper.size(), 1, 2};
-    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), &there, 0);
+    reach_b(&there);
     ASSERT_LE(0, to_b->node);
     while (relay_post(a.board_segment().relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1)) {}
     EXPECT_FALSE(drain_eventfd(bell));
-    test_send s;
-    test_recv r;
-    s.aim(to_b, big, 1, ctx, 0, tag);
-    r.aim(big, ctx, 0, tag);
-    b.enter();
-    b.receive(&r);
-    b.leave();
-    a.enter();
-    a.send(&s);
-    a.leave();
-    wait_until("both", [&] {
-        a.progress();
-        b.progress();
-        return s.delivered && r.delivered;
-    });
+    receive(big);
+    send(big);
+    both_end();
     EXPECT_LE(1U, count(a, stat::notices_dropped));
     EXPECT_EQ(0U, count(a, stat::notices_relayed));
     EXPECT_TRUE(drain_eventfd(bell));
@@ -132,34 +166,77 @@ TEST_F(engines_of_two_nodes, a_notice_that_finds_the_queue_full_rings_the_helper
 }
 
 // While tcp connects its descriptor is ready all the time: until the peer, which computes, has looked.
-TEST_F(engines_of_two_nodes, a_peer_that_does_not_answer_keeps_no_thread_awake) {
-    engine a, b;
-    const params p = with("auto", "helper");
-    set_hooks(a);
-    set_hooks(b);
-    ASSERT_EQ(0, a.start(p, {name_of(0), 0, false}, true));
-    ASSERT_EQ(0, b.start(p, {name_of(1), 0, false}, true));
+TEST_F(strangers, a_peer_that_does_not_answer_keeps_no_thread_awake) {
+    ASSERT_NO_FATAL_FAILURE(start(with("auto", "helper")));
     a.start_thread();
-    endpoint *to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
-    test_send s;
-    s.aim(to_b, 1000, 1, ctx, 0, tag);
-    a.enter();
-    a.send(&s);
-    a.leave();
+    reach_b();
+    send(1000);
     a.progress();
     EXPECT_EQ(1U, s.delivered); // its sender goes to compute
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_GE(1000U, count(a, stat::wakes_transport)); // else some 100,000
-    test_recv r;
-    r.aim(1000, ctx, 0, tag);
-    b.enter();
-    b.receive(&r);
-    b.leave();
+    receive(1000);
     wait_until("the thread sends it", [&] {
         b.progress();
         return r.delivered;
     });
     EXPECT_EQ(-1, r.differs(1000, 1));
+}
+
+// Its data comes by a connection of its own, and may be on its way when the end of another is told.
+TEST_F(engines_of_two_nodes, what_a_peer_sent_before_it_was_lost_is_received) {
+    constexpr std::uint64_t bytes = 900000; // less than a window
+    network_pair n(with("copy"));
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, bytes, 1, ctx, 0, tag);
+    r.aim(bytes, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.send(n.a, s);
+    n.drive("some of it", [&] { return 0 != r.moved; });
+    for (int i = 0; i < 20000 && 0 == s.delivered; ++i) {
+        n.a.progress();
+    }
+    ASSERT_EQ(1U, s.delivered);
+    ASSERT_EQ(0U, r.delivered) << "all is there already: the test is none";
+    n.b.enter();
+    engine_access::lose(n.b, n.to_a);
+    n.b.leave();
+    n.b.progress();
+    wait_until("the rest", [&] {
+        n.b.progress();
+        return r.delivered;
+    });
+    EXPECT_FALSE(r.failed);
+    EXPECT_EQ(-1, r.differs(bytes, 1));
+    EXPECT_EQ(0U, engine_access::outstanding(n.b));
+}
+
+TEST_F(engines_of_two_nodes, a_receive_of_whose_data_nothing_comes_any_more_fails) {
+    network_pair n(with("copy"));
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, big, 1, ctx, 0, tag);
+    r.aim(big, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.send(n.a, s);
+    n.drive("it is answered", [&] { return 0 != engine_access::in_flight(n.b); });
+    ASSERT_EQ(0U, r.moved);
+    n.b.enter();
+    engine_access::lose(n.b, n.to_a);
+    n.b.leave();
+    n.b.progress();
+    EXPECT_EQ(0U, r.delivered); // some may be on its way
+    wait_until("it is given up", [&] {
+        n.b.progress();
+        return r.delivered;
+    });
+    EXPECT_TRUE(r.failed);
+    EXPECT_EQ(0U, engine_access::outstanding(n.b));
+    n.a.enter();
+    engine_access::lose(n.a, n.to_b); // so that the send ends too
+    n.a.leave();
+    n.a.progress();
 }
 
 TEST_F(engines_of_two_nodes, an_address_that_leads_nowhere_fails_the_send_and_hangs_nothing) {

@@ -39,6 +39,15 @@ void introduce(node &a, std::uint32_t index, node &b) {
     write_address(e.helper, there.bytes.data(), there.bytes.size());
 }
 
+// Helpers for both, of which a knows b as node 0.
+void make_both(node &a, node &b) {
+    for (node *n : {&a, &b}) {
+        n->attach_all();
+        ASSERT_TRUE(n->make(n->standard())) << n->helper->why();
+    }
+    introduce(a, 0, b);
+}
+
 TEST(helper_relay, a_notice_goes_from_one_nodes_helper_to_the_others_board_and_wakes_the_rank) {
     node a(2, 9), b(2, 9);
     a.attach_all();
@@ -77,11 +86,7 @@ TEST(helper_relay, a_notice_goes_from_one_nodes_helper_to_the_others_board_and_w
 
 TEST(helper_relay, a_rung_doorbell_wakes_it_from_its_sleep) {
     node a(1), b(1);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     a.run();
     b.run();
     wait_until("both sleep",
@@ -100,11 +105,7 @@ TEST(helper_relay, a_rung_doorbell_wakes_it_from_its_sleep) {
 
 TEST(helper_relay, one_whose_network_no_descriptor_tells_of_looks_by_itself) {
     node a(1), b(1);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     ASSERT_TRUE(core_access::deafen(*b.helper));
     a.run();
     b.run();
@@ -142,11 +143,7 @@ TEST(helper_relay, a_node_that_is_not_in_the_table_or_has_a_broken_address_costs
 
 TEST(helper_relay, wrong_notices_from_another_node_are_counted_on_its_line) {
     node a(1, 9), b(1, 9);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     a.board.node(0).secret_lo ^= 1;
     ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1));
     wait_until("the rejection", [&] {
@@ -160,11 +157,7 @@ TEST(helper_relay, wrong_notices_from_another_node_are_counted_on_its_line) {
 
 TEST(helper_relay, many_notices_at_once_travel_in_batches_and_none_is_lost) {
     node a(1), b(4);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard()));
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     for (std::uint32_t i = 0; i < layout::relay_entries; ++i) {
         ASSERT_TRUE(relay_post(a.board.relay(), 0, i % 4, make_rts_key(1, 2, 3), 1, i + 1));
     }
@@ -196,11 +189,7 @@ TEST(patience, grows_while_nothing_moves_and_begins_again_when_something_does) {
 
 TEST(helper_relay, does_not_look_a_thousand_times_a_second_whether_one_that_stands_still_goes_on) {
     node a(1), b(1);
-    a.attach_all();
-    b.attach_all();
-    ASSERT_TRUE(a.make(a.standard()));
-    ASSERT_TRUE(b.make(b.standard())); // and does nothing: it does not even say who it is
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b)); // b's does nothing: it does not even say who it is
     ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 1, 1));
     a.run();
     wait_until("it has tried", [&] { return 4 <= a.line().sleeps; });
@@ -231,11 +220,7 @@ void notice_each_way(node &a, node &b, std::uint32_t sequence) {
 
 // Two nodes, each with entry 0 of the other's table by its identity, whose helpers have exchanged notices.
 void know_each_other(node &a, node &b) {
-    for (node *n : {&a, &b}) {
-        n->attach_all();
-        ASSERT_TRUE(n->make(n->standard())) << n->helper->why();
-    }
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     introduce(b, 0, a);
     notice_each_way(a, b, 1);
 }
@@ -265,11 +250,7 @@ TEST(helper_relay, one_in_anothers_place_tells_the_others_helpers_where_it_is) {
 
 TEST(helper_relay, one_in_anothers_place_is_found_by_a_node_that_none_of_its_ranks_had_met) {
     node a(1, 9, layout::max_nodes), b(1, 9, 2 * layout::max_nodes);
-    for (node *n : {&a, &b}) {
-        n->attach_all();
-        ASSERT_TRUE(n->make(n->standard())) << n->helper->why();
-    }
-    introduce(a, 0, b);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
     helper_address before; // which the modex has
     ASSERT_TRUE(read_address(a.line().address, &before));
     a.helper.reset();

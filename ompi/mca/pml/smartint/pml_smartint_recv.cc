@@ -81,15 +81,6 @@ int pml_smartint_irecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
     return begin_receive(r);
 }
 
-static void introduce(const recv_op &op) {
-    if (unintroduced(op)) {
-        engine &e = engine::instance();
-        e.enter();
-        glue_introduce(op.peer);
-        e.leave();
-    }
-}
-
 int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
                       ompi_communicator_t *comm, ompi_status_public_t *status) noexcept {
     recv_op op;
@@ -98,7 +89,6 @@ int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, i
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.receive(&op); }, [&] { return op_state::done == op.state.seen(); });
-    introduce(op);
     return fill_status(op, status);
 }
 
@@ -139,7 +129,6 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
     aim(&op, &convertor, buf, count, datatype);
     op.blocking = true;
     block([&](engine &e) { e.receive_matched(&op, u); }, [&] { return op_state::done == op.state.seen(); });
-    introduce(op);
     const int rc = fill_status(op, status);
     if (MPI_SUCCESS == rc) {
         OBJ_RELEASE(comm);

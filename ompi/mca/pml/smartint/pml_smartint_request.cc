@@ -236,12 +236,6 @@ void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
     op->scatter = scatter;
 }
 
-// From anybody, and from a process that no call has named here: what it waits for next is to wake it.
-bool unintroduced(const recv_op &op) {
-    return nullptr != op.peer && route::network == op.peer->way && !op.peer->asked &&
-           engine::instance().lacks_helper(op.peer);
-}
-
 int fill_status(const recv_op &op, ompi_status_public_t *status) {
     int error = MPI_SUCCESS;
     if (op.failed) {
@@ -261,9 +255,6 @@ int fill_status(const recv_op &op, ompi_status_public_t *status) {
 void receive_done(recv_op *op) {
     auto *r = request_of<receive_request>(op);
     r->active = false;
-    if (unintroduced(*op)) {
-        glue_introduce(op->peer);
-    }
     r->super.req_status.MPI_ERROR = fill_status(*op, &r->super.req_status);
     if (converts(*op)) {
         r->convertor.release();

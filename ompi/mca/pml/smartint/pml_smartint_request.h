@@ -72,7 +72,6 @@ void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
 // MPI status of a finished receive, but its MPI_ERROR: that is returned, as calls that complete one operation leave the
 // field alone.
 int fill_status(const recv_op &op, ompi_status_public_t *status);
-bool unintroduced(const recv_op &op); // where glue_introduce() is due
 
 // From the engine.
 void receive_done(recv_op *op);

@@ -28,6 +28,7 @@
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
 #include "common_smartint_helper_bells.h"
+#include "common_smartint_hooks.h"
 #include "common_smartint_ids.h"
 #include "common_smartint_match.h"
 #include "common_smartint_network.h"
@@ -45,27 +46,6 @@
 namespace smartint {
 
 class interrupt_thread;
-
-// Calls out of the engine, made by the application thread only. active_message is called in the
-// middle of a pass: what it calls may come back into progress(), which then does nothing. Where a hook calls code that
-// may wait for a lock, it opens the gate meanwhile (gate::opened); the engine is as whole there as for one that comes
-// back.
-struct engine_hooks {
-    void (*receive_done)(recv_op *) = nullptr;
-    void (*send_done)(send_op *) = nullptr;
-    void (*rma_done)(void *user, rma_error error) = nullptr;
-    void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) = nullptr;
-    void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
-    void (*chores)() = nullptr;                // now and then, outside any pass
-    bool pml_progresses = false;               // the pml is chosen and calls progress() itself
-};
-
-struct engine_identity {
-    std::uint64_t name = 0;
-    std::uint32_t slot = 0; // local rank
-    bool threads = false;   // MPI_THREAD_MULTIPLE
-    std::uint64_t node = 0; // hash of this node's identity
-};
 
 class engine {
 public:
@@ -345,6 +325,7 @@ private:
     bool connect(endpoint *ep, bool bulk);
     void lose(endpoint *ep);
     void lost_connection(void *connection);
+    void introduce(endpoint *ep);
     void look_for_lost();
     void orphan(recv_op *op);
     void give_up_orphans();
@@ -467,7 +448,7 @@ private:
 
     // left to the application thread
     struct deferred {
-        enum class what : std::uint8_t { scatter, message } kind;
+        enum class what : std::uint8_t { scatter, message, stranger } kind;
         recv_op *op = nullptr;
         endpoint *from = nullptr;
         std::uint8_t type = 0;

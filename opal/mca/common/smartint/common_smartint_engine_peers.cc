@@ -101,6 +101,16 @@ void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t re
     }
 }
 
+// Met by its RTS, which does not say where its helper is: without that no notice from here would wake it. Once.
+void engine::introduce(endpoint *ep) {
+    ep->asked = true;
+    if (by_thread_) {
+        deferred_.push_back({deferred::what::stranger, nullptr, ep, 0, false, 0, {}});
+    } else if (nullptr != hooks_.introduce) {
+        hooks_.introduce(ep);
+    }
+}
+
 bool engine::connect(endpoint *ep, bool bulk) {
     void *&c = bulk ? ep->bulk : ep->control;
     if (nullptr == c) {

@@ -276,6 +276,9 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
         if (nullptr == from) {
             from = add_network(r.name, data, r.address_bytes, nullptr, 0);
         }
+        if (nullptr != from && !from->asked && lacks_helper(from)) {
+            introduce(from);
+        }
     }
     if (nullptr == from || route::self == from->way) {
         refuse();
@@ -319,6 +322,10 @@ void engine::run_deferred() {
             if (nullptr != hooks_.active_message) {
                 hooks_.active_message(d.from, d.type, d.data.data(), static_cast<std::uint32_t>(d.data.size()));
             }
+            continue;
+        }
+        if (deferred::what::stranger == d.kind) {
+            introduce(d.from);
             continue;
         }
         d.op->scatter(d.op, d.at, d.data.data(), d.data.size());

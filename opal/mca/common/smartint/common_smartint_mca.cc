@@ -117,6 +117,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
     s.mine.node = me.node;
     glue_note_address();
     e.hooks().chores = look_after_helpers;
+    e.hooks().introduce = glue_introduce;
     if (nullptr == e.hooks().fatal) { // the pml's ends the job by Open MPI's own means
         e.hooks().fatal = [](const char *what) {
             if (0 != *what) { // else it was told

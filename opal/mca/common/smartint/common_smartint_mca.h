@@ -81,8 +81,7 @@ endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m);
 endpoint *glue_reach_network(const opal_process_name_t &name, modex m); // which may leave the gate for a while
 // By whatever leads there, under the gate.
 endpoint *glue_endpoint(const opal_proc_t *proc);
-// Of a process that was met by its RTS alone, which does not say where its helper is: asks what it published, once.
-// Under the gate.
+// The engine's hook for a process of this job that was met by its RTS alone: by what it published, under the gate.
 void glue_introduce(endpoint *ep);
 // The same where the process itself has told `m`, and for good: the other finds it by its name.
 endpoint *glue_meet(const opal_proc_t *proc, const modex &m);

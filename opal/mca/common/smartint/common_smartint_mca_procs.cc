@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 extern "C" {
 #include "opal/constants.h"
@@ -138,8 +137,8 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
 }
 
 void glue_introduce(endpoint *ep) {
-    if (std::exchange(ep->asked, true) || glue_late()) {
-        return;
+    if (glue_late()) {
+        return; // it published nothing
     }
     opal_process_name_t name{};
     name.jobid = static_cast<opal_jobid_t>(ep->name >> 32);
