@@ -100,6 +100,7 @@ victim::victim(input &in) {
 
 victim::~victim() {
     e.finish_operations();
+    the_system().answers.clear(); // a network that never takes anything would be waited for, as MPI_Finalize waits
     e.stop();
     reset_system();
 }

@@ -154,6 +154,8 @@ bool network::connecting(const void *) const { return 3 == fuzz::the_system().an
 
 bool network::unused(const void *) const { return 3 == fuzz::the_system().answer(); }
 
+bool network::unsent(void *) const { return 3 == fuzz::the_system().answer(); }
+
 bool network::holds_tail() const { return 3 == fuzz::the_system().answer(); }
 
 // The handle is memory: used after unpin(), it is noticed.
