@@ -50,7 +50,7 @@ static struct si_job *registered(const struct si_file *f)
 }
 
 /*
- * A descriptor that was handed to another user is of no use to him. The process that opened it
+ * A descriptor that was handed to another user is of no use to that user. The process that opened it
  * keeps it, also if it has become another user since (a daemon that gives up root).
  */
 static bool same_user(const struct si_file *f)

@@ -2,7 +2,7 @@
 /*
  * SPDX-FileCopyrightText: 2026 The smartint authors
  *
- * /proc/smartint: a line of counters per job. A user sees the jobs that are his, an administrator all.
+ * /proc/smartint: a line of counters per job. A user sees jobs of the same uid, an administrator all.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -141,7 +141,7 @@ TEST(window_lock, whoever_waits_in_the_queue_gets_it_and_nobody_is_there_beside_
     EXPECT_TRUE(o.queue.empty());
 }
 
-TEST(alone, one_at_a_time_is_in_there) {
+TEST(combining_guard, one_at_a_time_is_in_there) {
     constexpr unsigned rounds = 20000;
     window_words w{};
     std::uint64_t plain = 0;
@@ -149,7 +149,7 @@ TEST(alone, one_at_a_time_is_in_there) {
     for (unsigned i = 0; i < workers; ++i) {
         threads.emplace_back([&] {
             for (unsigned k = 0; k < rounds; ++k) {
-                const alone here(w, static_cast<std::uint32_t>(getpid()));
+                const combining_guard here(w, static_cast<std::uint32_t>(getpid()));
                 ++plain;
                 if (0 == k % 64) {
                     std::this_thread::yield();
@@ -164,7 +164,7 @@ TEST(alone, one_at_a_time_is_in_there) {
     EXPECT_EQ(0U, w.combining.load());
 }
 
-TEST(alone, who_died_in_there_is_followed) {
+TEST(combining_guard, who_died_in_there_is_followed) {
     window_words w{};
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -174,11 +174,11 @@ TEST(alone, who_died_in_there_is_followed) {
     ASSERT_EQ(child, waitpid(child, nullptr, 0)); // its number is free now
     w.combining = static_cast<std::uint32_t>(child);
     {
-        const alone here(w, static_cast<std::uint32_t>(getpid()));
+        const combining_guard here(w, static_cast<std::uint32_t>(getpid()));
         EXPECT_EQ(static_cast<std::uint32_t>(getpid()), w.combining.load());
     }
     w.combining = 0xffffffff; // no process has this one
-    const alone here(w, static_cast<std::uint32_t>(getpid()));
+    const combining_guard here(w, static_cast<std::uint32_t>(getpid()));
     EXPECT_EQ(static_cast<std::uint32_t>(getpid()), w.combining.load());
 }
 

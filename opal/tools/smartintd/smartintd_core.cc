@@ -189,7 +189,7 @@ unsigned core::scan() {
     const unsigned step = std::max(1U, std::min(board_.header().helpers, layout::max_helpers));
     for (unsigned i = options_.index; i < board_.slots(); i += step) {
         layout::slot &s = board_.slot(i);
-        if (0 == s.control.wanted.load(std::memory_order_acquire)) {
+        if (0 == s.control.wanted.load(std::memory_order_acquire)) { // B13
             woken_[i] = false;
             continue;
         }

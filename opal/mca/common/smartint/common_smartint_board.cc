@@ -66,7 +66,7 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
             continue;
         }
         r.match_seq.store(pack_source(source, seq), std::memory_order_relaxed);
-        slot_->control.wanted.store(wanted_look, std::memory_order_release);
+        slot_->control.wanted.store(wanted_look, std::memory_order_release); // B12, pairs with B13
         std::atomic_thread_fence(std::memory_order_seq_cst); // B8, pairs with B10
         o.matched = true;
         o.wake = rank_outside == slot_->control.progress.load(std::memory_order_acquire); // B9
@@ -83,6 +83,7 @@ board_slot::outcome board_slot::post(const key &k, std::uint32_t source, std::ui
     notice_entry &n = slot_->notices[ticket % notice_entries];
     // A slow poster that is lapped here leaves a torn entry: its stamp then does not fit and
     // the scanner drops it.
+    // The fence keeps the odd stamp before the words; no reader looks at the stamp twice, a mixture is a false hint.
     n.stamp.store(2 * ticket + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     n.key_hi.store(k.hi, std::memory_order_relaxed);
@@ -109,8 +110,8 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     r.state.store(state, std::memory_order_release); // B1
     used_ |= 1ULL << i;
     ++armed_count_;
-    slot_->control.armed.store(used_, std::memory_order_release);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // B2, pairs with B5
+    slot_->control.armed.store(used_, std::memory_order_release); // B1, pairs with B6
+    std::atomic_thread_fence(std::memory_order_seq_cst);          // B2, pairs with B5
     *matched = match_live_notice(r, p, state, 0);        // B3
     return i;
 }
@@ -288,7 +289,7 @@ bool relay_take(relay_queue &q, relay_item &out) {
 
 bool relay_empty(const relay_queue &q) {
     const std::uint64_t at = q.taken.load(std::memory_order_relaxed);
-    return at + 1 != q.entries[at % relay_entries].stamp.load(std::memory_order_acquire);
+    return at + 1 != q.entries[at % relay_entries].stamp.load(std::memory_order_acquire); // R2
 }
 
 } // namespace smartint

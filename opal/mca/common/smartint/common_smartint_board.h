@@ -37,7 +37,7 @@ public:
     // of such notices to this rank; both only serve to drop what was handled already.
     outcome post(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
-    // Somebody makes this rank's progress: it can be left alone.
+    // Hints, behind which nothing is read. Somebody makes this rank's progress: it can be left alone.
     bool active() const { return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire); }
     // The application waits in MPI: it has time, and stays until something comes.
     bool waiting() const { return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire); }
@@ -84,9 +84,11 @@ public:
     // A read-modify-write: a match between a look and a plain store would be lost.
     layout::wanted_state take_wanted() {
         return static_cast<layout::wanted_state>(
-            slot_->control.wanted.exchange(layout::wanted_nothing, std::memory_order_acq_rel));
+            slot_->control.wanted.exchange(layout::wanted_nothing, std::memory_order_acq_rel)); // B13
     }
-    bool wanted() const { return layout::wanted_nothing != slot_->control.wanted.load(std::memory_order_acquire); }
+    bool wanted() const {
+        return layout::wanted_nothing != slot_->control.wanted.load(std::memory_order_acquire); // B13
+    }
 
 private:
     bool handled(std::uint64_t source_seq) const;

@@ -77,7 +77,7 @@ public:
     // and peers that go away are not missed. What is under way still moves with each pass. Waits until what was sent to
     // other jobs is out; those of this one have waited for each other.
     void finish();
-    // Nobody is called any more of messages that come, or of those that go out, which they still do.
+    // From here on no callback is made for messages that come in or go out; those to go out still do.
     void forget_callers();
     void stop(); // everything; idempotent
     bool started() const { return started_; }
@@ -101,16 +101,14 @@ public:
     // node: where the peer's helper is, or nullptr
     endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes, const remote_node *node,
                           std::uint32_t relay_slot);
-    endpoint *find_peer(std::uint64_t name);
+    endpoint *find_peer(std::uint64_t name); // nullptr: not known here
     // Under the gate. True: nothing comes from it any more nor reaches it; reported, once.
     bool is_lost(endpoint *ep);
 
     // ---- gate (engine_board.cc)
     void enter() {
         gate_.enter();
-        if (0 != outstanding_ && 1 == depth()) {
-            publish_inside();
-        }
+        note_entered();
     }
     void leave() {
         if (0 != outstanding_ && 1 == depth()) {
@@ -123,9 +121,9 @@ public:
     void begin_wait();
     void end_wait();
     void refuse(); // count a message that can't be right: also one of a component's
-    // progress() of an application that waits, outside the gate. Where that found nothing, and more than one of the
-    // process's threads waits here, the processor goes to the others now and then. Each looks for all of them, and
-    // where they have less cores than they are, one that only looks takes the turn of the one that has something to do.
+    // For an application that waits, outside the gate. If it found nothing and several threads of this process wait,
+    // it yields now and then: each looks for all, and with fewer cores than threads one that only looks keeps a useful
+    // one from running.
     void progress_in_wait() {
         if (0 == progress() && waiting_.load(std::memory_order_relaxed) > 1) { // 0 but with MPI_THREAD_MULTIPLE
             give_way();
@@ -133,13 +131,15 @@ public:
     }
     gate &the_gate() { return gate_; }
 
-    // ---- operations; under the gate
+    // ---- operations (engine_send.cc, engine_recv.cc); under the gate. An operation belongs to the engine from here
+    // until hooks().send_done or receive_done is called with it, or, if it is a blocking one, until its state says done.
     // Send without an operation. False: no room or too large, use send().
     bool try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes);
     void send(send_op *op);
     void receive(recv_op *op);
     void receive_matched(recv_op *op, unexpected *u); // from take_unexpected
-    bool cancel_receive(recv_op *op);
+    bool cancel_receive(recv_op *op); // false: it is matched already, and goes on
+    // The oldest that fits and is not taken, or nullptr. Valid until it is taken, or the gate opens.
     unexpected *peek_unexpected(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void take_unexpected(unexpected *u) { matcher_.take(u); }
     void drop_context(std::uint32_t context) { matcher_.drop_context(context); }
@@ -182,9 +182,9 @@ public:
         }
     }
 
-    // ---- interrupt thread's side (engine_progress.cc, engine_board.cc)
+    // ---- interrupt thread's side (look: engine_progress.cc; the others where their subject is)
     struct thread_view {
-        bool network = false;    // transfers that need the network drained
+        bool network = false;    // look again soon: transfers by messages or the network, copies whose rest others move
         bool awaited = false;    // a short exchange is under way
         bool matched = false;    // a request is matched and its message is not here yet
         bool copies = false;     // direct copies are open
@@ -229,13 +229,14 @@ private:
     friend class engine_access; // tests
     friend class rma;           // the rest of the engine, for windows
 
+    // ---- engine.cc
+    void attach_slot();
+    void unlink_when_complete();
+
+    // ---- board and leaving (engine_board.cc)
     std::uint32_t depth() const {
         return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1) : gate_.depth();
     }
-
-    void deliver_completions();
-
-    // board and leaving
     // Somebody has matched a request of this rank, and nobody has looked since.
     bool called_for() const { return board_.attached() && board_.wanted(); }
     bool application_waits() const { return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed); }
@@ -244,24 +245,19 @@ private:
     static void give_way();
     void note_asked();
     void ask_for_windows();
-
-    // the thread at the transport's descriptor (engine_listen.cc); under the gate
-    void listen_on(); // by the thread: it has answered somebody, and may be asked again
-    bool may_listen() const { return 0 != listen_until_ || always_listens_; }
-    bool listens(); // as may_listen(), and the time is not over
-    bool listens_for_long() const;
-    void hush(); // the application waits
-    // When the thread must be rung, with the gate open: not for this; if it has parked and does not hear; if it does
-    // not hear; in any case.
-    enum class ring_it { never, if_parked, if_deaf, always };
-    ring_it listen_again(); // the application leaves
-    bool hears() const;     // the descriptor wakes the thread; any time
-    // One more or one less rendezvous under way. O: recv_op or send_op.
+    void note_entered() {
+        if (0 != outstanding_ && 1 == depth()) {
+            publish_inside();
+        }
+    }
+    // One more or one less thing under way that the board or the thread may have to do with.
     void hold() {
         if (1 == ++outstanding_) {
             publish_inside();
         }
     }
+    void unhold() { --outstanding_; }
+    // The same of a rendezvous. O: recv_op or send_op.
     template <class O> void track(O *op) {
         if (!op->tracked) {
             op->tracked = true;
@@ -274,7 +270,7 @@ private:
         }
         if (op->tracked) {
             op->tracked = false;
-            --outstanding_;
+            unhold();
         }
         if (op->in_flight) {
             op->in_flight = false;
@@ -295,12 +291,7 @@ private:
             near_ += route::shared == op->peer->way ? 1 : 0;
         }
     }
-    void attach_slot();
-    void find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot);
-    void tell_of_other_helper(endpoint *ep);
-    void unlink_when_complete();
     bool can_arm() const;
-    std::uint64_t arming_floor(const endpoint *peer) const;
     void arm_request(const key_pattern &p, int *index);
     void disarm_request(int *index);
     void check_matched();
@@ -308,10 +299,61 @@ private:
     void note_arrival(std::uint64_t name, std::uint32_t kind, std::uint32_t sequence);
     bool chance(std::uint32_t percent);
     void post_notice(endpoint *ep, const key &k, std::uint32_t source, std::uint32_t sequence);
+    void tell_of_other_helper(endpoint *ep);
+    void on_helper_at(const std::byte *data, std::uint32_t bytes);
     void ring_self();
 
-    // messages
+    // ---- the thread at the transport's descriptor (engine_listen.cc); under the gate
+    void listen_on(); // by the thread: it has answered somebody, and may be asked again
+    bool may_listen() const { return 0 != listen_until_ || always_listens_; }
+    bool listens(); // as may_listen(), and the time is not over
+    bool listens_for_long() const;
+    void hush(); // the application waits
+    // When the thread must be rung, with the gate open: not for this; if it has parked and does not hear; if it does
+    // not hear; in any case.
+    enum class ring_it { never, if_parked, if_deaf, always };
+    ring_it listen_again(); // the application leaves
+    bool hears() const;     // the descriptor wakes the thread; any time
+
+    // ---- a node without an idle core (engine_crowded.cc)
+    bool crowded();
+    bool count_units(std::uint32_t *count, bool *all_there) const;
+    bool look_for_idle_cores();
+    bool a_unit_each();
+    bool may_postpone(const send_op &op);
+    void keep_notice(send_op *op);
+    void postpone_copy(copy_job *job);
+    void forget_postponed(copy_job *job);
+    void note_postponed(std::uint64_t now);
+    void forget_known();
+    bool postpone_to_calls();
+    bool anything_postponed() const {
+        return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_ || 0 != postponed_bundles_;
+    }
+    void post_kept_notices();
+    void post_notices_now();
+
+    // ---- peers (engine_peers.cc)
+    endpoint *keep(std::unique_ptr<endpoint> ep);
+    void set_relay_route(endpoint *ep, const remote_node *node, std::uint32_t relay_slot);
+    void introduce(endpoint *ep);
+    bool connect(endpoint *ep, bool bulk);
+    void lose(endpoint *ep);
+    void look_for_lost();
+    void lost_connection(void *connection);
+    void orphan(recv_op *op);
+    void give_up_orphans();
+    unsigned fail_peer_operations(endpoint *ep); // how many
+    bool owes_other_jobs();
+    void see_out();
+
+    // ---- messages that go out (engine_send.cc)
+    // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
     enum class sent { out, queued, broken };
+    bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
+    void send_whole(send_op *op);
+    void send_rts(send_op *op);
+    wire::rendezvous compose_rts(send_op *op, std::byte *behind);
     // bulk: over the connection for the data of large messages, where it goes by the network
     network::result transmit(endpoint *ep, const message &m, bool bulk = false);
     network::result transmit_by_network(endpoint *ep, const message &m, bool bulk);
@@ -322,17 +364,15 @@ private:
     void after_sent(std::uint8_t type, send_op *op);
     void go_on_before_it_is_out(send_op *op);
     void post_rts_notice(send_op *op);
-    bool connect(endpoint *ep, bool bulk);
-    void lose(endpoint *ep);
-    void lost_connection(void *connection);
-    void introduce(endpoint *ep);
-    void look_for_lost();
-    void orphan(recv_op *op);
-    void give_up_orphans();
-    bool owes_other_jobs();
-    void see_out();
+    void send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result);
+    void complete(send_op *op);
 
-    // arrivals, and what else is in a pass (engine_progress.cc)
+    // ---- to oneself (engine_self.cc)
+    void send_self(send_op *op);
+    void receive_self(recv_op *op, send_op *from);
+
+    // ---- messages that come in (engine_progress.cc takes them, engine_recv.cc matches them)
+    void deliver_completions();
     inline unsigned look_at_ring(bool by_thread);
     unsigned look_at_network();
     inline unsigned look_at_copies(bool moves);
@@ -343,17 +383,31 @@ private:
     void on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes);
-    bool fits(const send_op &op, const wire::answer &a) const;
-    void on_cts(const std::byte *data, std::uint32_t bytes);
-    void on_data(const std::byte *data, std::uint32_t bytes);
-    void on_credit(const std::byte *data, std::uint32_t bytes);
-    void on_helper_at(const std::byte *data, std::uint32_t bytes);
-    void on_finish(const std::byte *data, std::uint32_t bytes);
     void on_active_message(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes);
-
-    // rendezvous (engine_rndv.cc), direct copies (engine_copy.cc)
-    static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
+    recv_op *meet_receive(const match_key &k);
+    std::uint64_t arming_floor(const endpoint *peer) const;
+    void expect(recv_op *op);
+    void expect_no_more(recv_op *op);
     void deliver_eager(recv_op *op, endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k, std::uint64_t length,
+                         std::uint64_t sender, const std::byte *data, std::uint32_t bytes);
+    static void fail_posted(recv_op *op);
+    void complete(recv_op *op);
+    // What the thread leaves to the application.
+    struct deferred {
+        enum class what : std::uint8_t { scatter, message, stranger } kind = what::message;
+        recv_op *op = nullptr;
+        endpoint *from = nullptr;
+        std::uint8_t type = 0;
+        bool last = false; // scatter: the whole message, complete afterwards
+        std::uint64_t at = 0;
+        std::vector<std::byte> data = {};
+    };
+    void defer(deferred d, const std::byte *bytes = nullptr, std::uint64_t count = 0);
+    void run_deferred();
+
+    // ---- rendezvous (engine_rndv.cc)
+    static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key);
     void meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const;
@@ -372,6 +426,23 @@ private:
     void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
+    bool fits(const send_op &op, const wire::answer &a) const;
+    void on_cts(const std::byte *data, std::uint32_t bytes);
+    void on_finish(const std::byte *data, std::uint32_t bytes);
+
+    // ---- fragments (engine_fragments.cc)
+    void activate(send_op *op);
+    void deactivate(send_op *op);
+    unsigned pump_sends();
+    bool pump_fragments(send_op *op);
+    network::result send_fragment(send_op *op, std::uint32_t *bytes);
+    network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
+    std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
+    void on_data(const std::byte *data, std::uint32_t bytes);
+    void consumed(recv_op *op, std::uint64_t bytes);
+    void on_credit(const std::byte *data, std::uint32_t bytes);
+
+    // ---- direct copies (engine_copy.cc)
     std::uint32_t pid_of(endpoint *ep);
     bool may_copy(endpoint *ep);
     void no_copy_to(endpoint *ep, const char *call, int error);
@@ -382,81 +453,27 @@ private:
     bool sender_waits(const copy_job &job) const;
     bool hand_over(copy_job &job);
     void join_copy(copy_job &job, endpoint *ep, std::uint32_t shared); // the sender's side
-    unsigned do_copies();
-    unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
+    void list(copy_job *job);
+    void unlist(copy_job *job);
     copy_view view_of(copy_job *job) const;
     copy_view large_view_of(copy_job *job) const;
     static copy_piece take_piece(const copy_view &v);
     void move_piece(const copy_view &v, const copy_piece &p); // the last one to do so lists the job as finished
     bool copy_step(const copy_view &v, bool by_thread);       // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
-    void list(copy_job *job);
-    void unlist(copy_job *job);
-    void activate(send_op *op);
-    void deactivate(send_op *op);
-    unsigned fail_peer_operations(endpoint *ep); // how many
-    static void fail_posted(recv_op *op);
-    void expect(recv_op *op);
-    void expect_no_more(recv_op *op);
-    void finished_copy(copy_job *job);
+    unsigned do_copies();
+    unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
     unsigned collect_finished_copies();
-    unsigned pump_sends();
-    bool pump_fragments(send_op *op);
-    network::result send_fragment(send_op *op, std::uint32_t *bytes);
-    network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
-    std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
+    void finished_copy(copy_job *job);
 
-    // a node without an idle core (engine_crowded.cc)
-    bool crowded();
-    bool count_units(std::uint32_t *count, bool *all_there) const;
-    bool look_for_idle_cores();
-    bool a_unit_each();
-    bool may_postpone(const send_op &op);
-    void keep_notice(send_op *op);
-    void postpone_copy(copy_job *job);
-    void forget_postponed(copy_job *job);
-    void note_postponed(std::uint64_t now);
-    void forget_known();
-    bool postpone_to_calls();
-    bool anything_postponed() const {
-        return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_ || 0 != postponed_bundles_;
-    }
-    void post_kept_notices();
-    void post_notices_now();
-
-    // reads and writes by the network (engine_rdma.cc)
-    bool pump_writes(send_op *op);
-    static void write_completed(void *op, bool ok);
+    // ---- reads and writes by the network (engine_rdma.cc)
     void offer_memory(send_op *op, wire::rendezvous *r);
     bool start_read(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     unsigned pump_reads();
     bool pump_read(recv_op *op);
     static void read_completed(void *op, bool ok);
-
-    bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
-    void send_whole(send_op *op);
-    void send_rts(send_op *op);
-    wire::rendezvous compose_rts(send_op *op, std::byte *behind);
-    void send_self(send_op *op);
-    void receive_self(recv_op *op, send_op *from);
-    void consumed(recv_op *op, std::uint64_t bytes);
-    void send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result);
-    void complete(recv_op *op);
-    void complete(send_op *op);
-    void keep_unexpected(endpoint *from, std::uint8_t type, const match_key &k, std::uint64_t length,
-                         std::uint64_t sender, const std::byte *data, std::uint32_t bytes);
-
-    // left to the application thread
-    struct deferred {
-        enum class what : std::uint8_t { scatter, message, stranger } kind;
-        recv_op *op = nullptr;
-        endpoint *from = nullptr;
-        std::uint8_t type = 0;
-        bool last = false; // scatter: the whole message, complete afterwards
-        std::uint64_t at = 0;
-        std::vector<std::byte> data;
-    };
-    void run_deferred();
+    bool pump_writes(send_op *op);
+    static void write_completed(void *op, bool ok);
 
     bool started_ = false;
     bool at_end_ = false;

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "common_smartint_engine.h"
-#include "common_smartint_log.h"
 
 namespace smartint {
 namespace {

@@ -127,7 +127,7 @@ bool engine::hand_over(copy_job &job) {
     // Acquire: the pieces so far are in place, as done counts what has been moved and next what
     // was taken. Where they agree nobody is in the middle of a piece, and the exchange leaves
     // none to take to an interrupt thread that still looks at these words.
-    if (job.length - at < share_from || at != job.own_done.load(std::memory_order_acquire) ||
+    if (job.length - at < share_from || at != job.own_done.load(std::memory_order_acquire) || // J2
         !job.own_next.compare_exchange_strong(next, next - at + job.length, std::memory_order_acq_rel)) {
         return false;
     }
@@ -194,7 +194,7 @@ copy_piece engine::take_piece(const copy_view &v) {
             return {};
         }
         p.bytes = std::min<std::uint64_t>(v.step, v.length - p.at);
-        // relaxed on failure: looked at again; success takes [at, at + bytes) for us alone
+        // on failure the word is looked at again; success takes [at, at + bytes) for us alone
     } while (!v.next->compare_exchange_weak(next, next + p.bytes, std::memory_order_acquire));
     return p;
 }
@@ -369,6 +369,21 @@ void engine::finished_copy(copy_job *job) {
     stats_.add(thread ? stat::writes_thread : stat::writes_app);
     send_finish(ep, op->remote_id, false, wire::outcome::ok);
     complete(op);
+}
+
+int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write) {
+    copy_view v;
+    v.local = static_cast<std::byte *>(local);
+    v.remote = remote;
+    v.write = write;
+    enter(); // both may note what they find out about the peer
+    const bool may = may_copy(ep);
+    v.pid = pid_of(ep);
+    leave();
+    if (!may) {
+        return EPERM;
+    }
+    return move_bytes(v, 0, bytes);
 }
 
 } // namespace smartint

@@ -76,8 +76,8 @@ bool engine::look_for_idle_cores() {
     return true;
 }
 
-// Has each rank of this node a unit for itself? Who waits in MPI answers at once then, and else when the scheduler has
-// him run. A hint, as above.
+// Has each rank of this node a unit for itself? A process that waits in MPI then answers at once; otherwise
+// when the scheduler runs it. A hint, as above.
 bool engine::a_unit_each() {
     if (seats::unknown == seats_ && segment_.mapped()) {
         std::uint32_t count = 0;

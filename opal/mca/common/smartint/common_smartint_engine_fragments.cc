@@ -171,9 +171,7 @@ void engine::on_data(const std::byte *data, std::uint32_t bytes) {
     } else if (by_thread_ || 0 != op->unpacking) {
         stats_.add(stat::deferred);
         ++op->unpacking;
-        deferred d{deferred::what::scatter, op, op->peer, 0, false, f.offset, {}};
-        d.data.assign(data, data + bytes);
-        deferred_.push_back(std::move(d));
+        defer({.kind = deferred::what::scatter, .op = op, .from = op->peer, .at = f.offset}, data, bytes);
         return;
     } else {
         op->scatter(op, f.offset, data, bytes);

@@ -24,6 +24,12 @@ endpoint *engine::find_peer(std::uint64_t name) {
     return it == by_name_.end() ? nullptr : it->second;
 }
 
+endpoint *engine::keep(std::unique_ptr<endpoint> ep) {
+    by_name_[ep->name] = ep.get();
+    endpoints_.push_back(std::move(ep));
+    return endpoints_.back().get();
+}
+
 endpoint *engine::add_self() {
     if (endpoint *known = find_peer(me_.name); nullptr != known) {
         return known;
@@ -33,9 +39,7 @@ endpoint *engine::add_self() {
     ep->way = route::self;
     ep->eager_limit = ep->eager_if_room = params_.network_eager_limit;
     ep->max_payload = fragment_bytes;
-    by_name_[ep->name] = ep.get();
-    endpoints_.push_back(std::move(ep));
-    return endpoints_.back().get();
+    return keep(std::move(ep));
 }
 
 endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
@@ -55,10 +59,8 @@ endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
     ep->eager_if_room = std::min<std::uint32_t>(room_factor * ep->eager_limit, quarter - wire::max_header);
     ep->max_payload = std::min(fragment_bytes, quarter / 2);
     ep->direct = rendezvous_kind::copy != rendezvous_;
-    by_name_[name] = ep.get();
     by_slot_[slot] = ep.get();
-    endpoints_.push_back(std::move(ep));
-    return endpoints_.back().get();
+    return keep(std::move(ep));
 }
 
 endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std::size_t bytes, const remote_node *node,
@@ -69,7 +71,7 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
     if (endpoint *known = find_peer(name); nullptr != known) {
         // first met by its RTS, which does not say where its helper is
         if (route::network == known->way && known->node < 0) {
-            find_helper(known, node, relay_slot);
+            set_relay_route(known, node, relay_slot);
         }
         return known;
     }
@@ -87,13 +89,11 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
     ep->eager_limit = ep->eager_if_room = std::min<std::uint32_t>(params_.network_eager_limit, room);
     ep->max_payload = room;
     ep->direct = false;
-    find_helper(ep.get(), node, relay_slot);
-    by_name_[name] = ep.get();
-    endpoints_.push_back(std::move(ep));
-    return endpoints_.back().get();
+    set_relay_route(ep.get(), node, relay_slot);
+    return keep(std::move(ep));
 }
 
-void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t relay_slot) {
+void engine::set_relay_route(endpoint *ep, const remote_node *node, std::uint32_t relay_slot) {
     ep->relay_slot = relay_slot;
     if (board_.attached() && nullptr != node && node->helper_bytes > 0 &&
         node->helper_bytes <= layout::node_address_bytes) {
@@ -105,7 +105,7 @@ void engine::find_helper(endpoint *ep, const remote_node *node, std::uint32_t re
 void engine::introduce(endpoint *ep) {
     ep->asked = true;
     if (by_thread_) {
-        deferred_.push_back({deferred::what::stranger, nullptr, ep, 0, false, 0, {}});
+        defer({.kind = deferred::what::stranger, .from = ep});
     } else if (nullptr != hooks_.introduce) {
         hooks_.introduce(ep);
     }

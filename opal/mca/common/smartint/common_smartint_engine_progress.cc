@@ -27,9 +27,7 @@ int engine::progress() {
     if (!gate_.try_enter()) {
         return 0;
     }
-    if (0 != outstanding_ && 1 == depth()) {
-        publish_inside();
-    }
+    note_entered();
     unsigned events = pass(false);
     if (me_.threads && nullptr != copies_) {
         events += copy_a_piece();
@@ -130,7 +128,7 @@ unsigned engine::look_at_network() {
     if (tail_ && !network_.holds_tail()) {
         tail_ = false;
         --queued_;
-        --outstanding_;
+        unhold();
     }
     // stay close while something moves
     network_tick_ = 0 != n ? network_every : 0;
@@ -158,7 +156,7 @@ inline unsigned engine::look_at_copies(bool moves) {
 
 unsigned engine::poll_ring() {
     unsigned n = 0;
-    // Up to the end of a caller's blocking receive: what comes behind may be for his next one, and
+    // Up to the end of a caller's blocking receive: what comes behind may be for its next one, and
     // would be kept as unexpected.
     caller_done_ = false;
     for (; n < ring_batch && !caller_done_; ++n) {
@@ -272,21 +270,6 @@ engine::thread_view engine::look() {
     v.expects = expects_;
     v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
     return v;
-}
-
-int engine::direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write) {
-    copy_view v;
-    v.local = static_cast<std::byte *>(local);
-    v.remote = remote;
-    v.write = write;
-    enter(); // both may note what they find out about the peer
-    const bool may = may_copy(ep);
-    v.pid = pid_of(ep);
-    leave();
-    if (!may) {
-        return EPERM;
-    }
-    return move_bytes(v, 0, bytes);
 }
 
 } // namespace smartint

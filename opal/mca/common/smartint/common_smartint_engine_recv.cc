@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "common_smartint_engine.h"
-#include "common_smartint_log.h"
 
 namespace smartint {
 namespace {
@@ -84,7 +83,7 @@ void engine::expect_no_more(recv_op *op) {
     op->expected = 0;
     if (expects_ && 0 == expected_) { // not before: the last of many would lie in the sockets
         expects_ = false;
-        --outstanding_;
+        unhold();
     }
 }
 
@@ -174,6 +173,16 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data, 
     }
 }
 
+// The receive for a message that comes, or nullptr.
+recv_op *engine::meet_receive(const match_key &k) {
+    recv_op *op = matcher_.arrive(k);
+    if (nullptr != op) {
+        op->got_source = k.source;
+        op->got_tag = k.tag;
+    }
+    return op;
+}
+
 void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::match m{};
     if (!wire::take_header(data, bytes, &m)) {
@@ -182,13 +191,11 @@ void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes
     }
     bytes_moved_ += nullptr == from ? bytes : 0; // by the network
     const match_key k{m.context, m.source, m.tag};
-    recv_op *op = matcher_.arrive(k);
+    recv_op *op = meet_receive(k);
     if (nullptr == op) {
         keep_unexpected(from, wire::eager, k, bytes, 0, data, bytes);
         return;
     }
-    op->got_source = k.source;
-    op->got_tag = k.tag;
     deliver_eager(op, from, data, bytes);
 }
 
@@ -207,13 +214,11 @@ void engine::on_eager_sync(endpoint *from, const std::byte *data, std::uint32_t 
         return;
     }
     const match_key k{m.m.context, m.m.source, m.m.tag};
-    recv_op *op = matcher_.arrive(k);
+    recv_op *op = meet_receive(k);
     if (nullptr == op) {
         keep_unexpected(from, wire::eager_sync, k, bytes, m.sender, data, bytes);
         return;
     }
-    op->got_source = k.source;
-    op->got_tag = k.tag;
     deliver_eager(op, from, data, bytes);
     send_finish(from, m.sender, true, wire::outcome::ok);
 }
@@ -228,9 +233,7 @@ void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data, s
             std::memcpy(op->buffer, data, op->received);
         } else if (by_thread_) {
             stats_.add(stat::deferred);
-            deferred d{deferred::what::scatter, op, from, 0, true, 0, {}};
-            d.data.assign(data, data + op->received);
-            deferred_.push_back(std::move(d));
+            defer({.kind = deferred::what::scatter, .op = op, .from = from, .last = true}, data, op->received);
             return;
         } else {
             op->scatter(op, 0, data, op->received);
@@ -286,13 +289,11 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     }
     note_arrival(from->name, 0, r.sequence);
     const match_key k{r.m.context, r.m.source, r.m.tag};
-    recv_op *op = matcher_.arrive(k);
+    recv_op *op = meet_receive(k);
     if (nullptr == op) {
         keep_unexpected(from, wire::rts, k, r.length, r.sender, whole, sizeof(r) + r.key_bytes);
         return;
     }
-    op->got_source = k.source;
-    op->got_tag = k.tag;
     if (by_thread_) {
         stats_.add(stat::thread_matches);
     }
@@ -304,14 +305,17 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
 void engine::on_active_message(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes) {
     if (by_thread_ || !deferred_.empty()) {
         stats_.add(stat::deferred);
-        deferred d{deferred::what::message, nullptr, from, type, false, 0, {}};
-        d.data.assign(data, data + bytes);
-        deferred_.push_back(std::move(d));
+        defer({.kind = deferred::what::message, .from = from, .type = type}, data, bytes);
         return;
     }
     if (nullptr != hooks_.active_message) {
         hooks_.active_message(from, type, data, bytes);
     }
+}
+
+void engine::defer(deferred d, const std::byte *bytes, std::uint64_t count) {
+    d.data.assign(bytes, bytes + count);
+    deferred_.push_back(std::move(d));
 }
 
 void engine::run_deferred() {

@@ -7,13 +7,12 @@
 //          (both by the network: engine_rdma.cc; inside a node: engine_copy.cc)
 //   copy   RTS -> CTS -> fragments, with credits
 // Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
-// receiver computes and the sender sits in MPI, a short wake answers CTS and the sender,
-// which has nothing better to do, writes.
+// receiver computes and the sender sits in MPI, the receiver's thread is woken briefly to answer
+// with a CTS, and the sender, which has nothing better to do, writes. All of them: near_way.
 #include <algorithm>
 #include <cstring>
 
 #include "common_smartint_engine.h"
-#include "common_smartint_log.h"
 
 namespace smartint {
 namespace {

@@ -140,7 +140,7 @@ pending_message *engine::dequeue(endpoint *ep) {
     ep->pending_head = m->next;
     if (m->counted) {
         --queued_;
-        --outstanding_;
+        unhold();
     }
     early_bytes_ -= m->early ? m->payload_bytes + sizeof(*m) : 0;
     return m;

@@ -13,6 +13,8 @@ namespace {
 // Depth of the calling thread in locked mode (one engine per process, so one counter).
 thread_local std::uint32_t locked_depth = 0;
 
+constexpr unsigned looks_before_sleep = 64; // at a claim that is to end in microseconds
+
 int membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
 
 void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t expected) {
@@ -34,7 +36,7 @@ void gate::set_mode(mode m) {
 
 void gate::heavy_fence() const {
     if (mode::asymmetric == mode_) {
-        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); // registered in set_mode(): the kernel does not refuse it
     } else {
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
@@ -43,20 +45,20 @@ void gate::heavy_fence() const {
 // The application has said `inside`, so the thread either saw it and is giving up, or is in
 // and will be out in microseconds. A few looks first; on one core only sleeping helps.
 __attribute__((noinline)) void gate::wait_for_thread() {
-    for (int i = 0; i < 64; ++i) {
-        if (0 == claim_.load(std::memory_order_acquire)) { // G2
+    for (unsigned i = 0; i < looks_before_sleep; ++i) {
+        if (open == claim_.load(std::memory_order_acquire)) { // G2
             return;
         }
         __builtin_ia32_pause();
     }
     for (;;) {
         std::uint32_t seen = claim_.load(std::memory_order_acquire); // G2
-        if (0 == seen) {
+        if (open == seen) {
             return;
         }
         // relaxed: the word only tells the thread to wake us; data comes with G2
-        if (2 == seen || claim_.compare_exchange_strong(seen, 2, std::memory_order_relaxed)) {
-            futex_wait(claim_, 2);
+        if (awaited == seen || claim_.compare_exchange_strong(seen, awaited, std::memory_order_relaxed)) {
+            futex_wait(claim_, awaited);
         }
     }
 }
@@ -75,7 +77,7 @@ bool gate::claim() {
     if (0 != inside_.load(std::memory_order_relaxed)) {
         return false; // spare the fence: it is in
     }
-    claim_.store(1, std::memory_order_relaxed); // G3
+    claim_.store(claimed, std::memory_order_relaxed); // G3
     heavy_fence();
     if (0 != inside_.load(std::memory_order_acquire)) { // G4
         release();
@@ -89,7 +91,7 @@ void gate::release() {
         mutex_.unlock();
         return;
     }
-    if (2 == claim_.exchange(0, std::memory_order_release)) { // G6
+    if (awaited == claim_.exchange(open, std::memory_order_release)) { // G6
         futex_wake(claim_);
     }
 }

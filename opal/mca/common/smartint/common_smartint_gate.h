@@ -42,7 +42,7 @@ public:
         if (0 == depth_++) {
             inside_.store(1, std::memory_order_relaxed); // G1
             light_fence();
-            if (0 != claim_.load(std::memory_order_acquire)) { // G2
+            if (open != claim_.load(std::memory_order_acquire)) { // G2
                 wait_for_thread();
             }
         }
@@ -54,7 +54,7 @@ public:
         if (mode::locked == mode_) {
             return try_enter_locked();
         }
-        if (0 != depth_ || 0 == claim_.load(std::memory_order_relaxed) || ++refused_ > patience) {
+        if (0 != depth_ || open == claim_.load(std::memory_order_relaxed) || ++refused_ > patience) {
             refused_ = 0;
             enter();
             return true;
@@ -121,8 +121,9 @@ private:
     std::uint32_t depth_ = 0;
     std::uint32_t refused_ = 0;
     std::atomic<std::uint32_t> inside_{0};
-    // line of the interrupt thread: 0 free, 1 claimed, 2 claimed and the application sleeps
-    alignas(64) std::atomic<std::uint32_t> claim_{0};
+    // line of the interrupt thread
+    enum : std::uint32_t { open = 0, claimed = 1, awaited = 2 /* claimed, and the application sleeps */ };
+    alignas(64) std::atomic<std::uint32_t> claim_{open};
     std::recursive_mutex mutex_;
     std::uint32_t lent_ = 0; // to how many; under the mutex
 };

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "common_smartint_log.h"
@@ -41,21 +40,21 @@ void helper_bells::ring(unsigned index) {
         if (it.doorbell >= 0) {
             ::close(it.doorbell);
         }
-        it.doorbell = not_taken;
+        it.doorbell = waker::unknown;
     }
     if (waker_.first(helper_number(index))) {
         return;
     }
     int error = 0;
-    if (not_taken == it.doorbell) {
+    if (waker::unknown == it.doorbell) {
         const int fd = waker_.take(pid, started, h.doorbell_fd.load(std::memory_order_relaxed));
-        it.doorbell = fd >= 0 ? fd : waker::may_pass(fd) ? not_taken : impossible;
+        it.doorbell = waker::kept(fd);
         error = fd < 0 ? -fd : 0;
     }
     if (it.doorbell >= 0) {
         ring_eventfd(it.doorbell);
-    } else if (!waker_.instead(helper_number(index)) && 0 != error && ESRCH != error && EAGAIN != error) {
-        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
+    } else if (!waker_.instead(helper_number(index))) {
+        waker::tell_no_wake(error);
     }
 }
 

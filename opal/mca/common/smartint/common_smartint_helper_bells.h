@@ -30,11 +30,10 @@ public:
     void close();
 
 private:
-    static constexpr int not_taken = -1; // yet, or descriptors ran out
-    static constexpr int impossible = -2;
-    static constexpr int ended = -2; // of a process
+    static constexpr int not_taken = -1; // a pidfd, yet, or descriptors ran out
+    static constexpr int ended = -2;     // its process has
     struct one_helper {
-        int doorbell = not_taken;
+        int doorbell = waker::unknown;
         std::uint32_t doorbell_of = 0; // the process,
         std::uint64_t started = 0;     // and when that began
         int process = not_taken;       // the leader's pidfd, or `ended`

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "common_smartint_nodes.h"
+#include "common_smartint_signals.h"
 
 extern char **environ;
 
@@ -78,6 +79,18 @@ int child(void *arg) {
 
 layout::helper_state after_failure(bool again) { return again ? layout::helper_gone : layout::helper_absent; }
 
+// 0 or an errno; l->helper is the process it left behind.
+int start_child(launch *l, std::byte *stack_end) {
+    const signals_blocked inherited; // no handler of the application runs in the child
+    // No exit signal: the application's SIGCHLD and wait() never hear of it.
+    const int pid = clone(child, stack_end, CLONE_VM | CLONE_VFORK, l);
+    // A signal that came before setsid(), for the rank's process group, may end the child before it gets there.
+    const int error = pid < 0 ? errno : 0 != l->error ? l->error : l->helper <= 0 ? EINTR : 0;
+    while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && EINTR == errno) { // it has ended
+    }
+    return error;
+}
+
 } // namespace
 
 int helper_client::start(const segment &board, const params &p, unsigned index, const std::string &program, bool relays,
@@ -103,18 +116,7 @@ int helper_client::start(const segment &board, const params &p, unsigned index, 
     board.helper(index).state.store(layout::helper_starting, std::memory_order_release);
     const auto stacks = std::make_unique<std::byte[]>(2 * stack_bytes);
     launch l{program.c_str(), argv.data(), environ, board.fd(), stacks.get() + 2 * stack_bytes, -1, 0};
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); // no handler of the application runs in the child
-    // No exit signal: the application's SIGCHLD and wait() never hear of it.
-    const int pid = clone(child, stacks.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &l);
-    // A signal that came before setsid(), for the rank's process group, may end the child before it gets there.
-    const int error = pid < 0 ? errno : 0 != l.error ? l.error : l.helper <= 0 ? EINTR : 0;
-    while (pid > 0 && waitpid(pid, nullptr, __WALL) < 0 && EINTR == errno) { // it has ended
-    }
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (0 != error) {
+    if (const int error = start_child(&l, stacks.get() + stack_bytes); 0 != error) {
         board.helper(index).state.store(after_failure(again), std::memory_order_release);
         return error;
     }

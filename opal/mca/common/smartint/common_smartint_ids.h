@@ -22,7 +22,6 @@ public:
             slots_.push_back({});
         }
         slots_[i].p = p;
-        ++live_;
         return static_cast<std::uint64_t>(slots_[i].generation) << 32 | i;
     }
 
@@ -40,13 +39,10 @@ public:
         }
         slot &s = slots_[static_cast<std::uint32_t>(id)];
         s.p = nullptr;
-        --live_;
         s.generation = 0xffffffffU == s.generation ? 1 : s.generation + 1;
         s.next = free_;
         free_ = static_cast<std::uint32_t>(id);
     }
-
-    bool empty() const { return 0 == live_; }
 
     // f may remove the entry it is given.
     template <class F> void each(F f) {
@@ -66,7 +62,6 @@ private:
     };
     std::vector<slot> slots_;
     std::uint32_t free_ = end;
-    std::uint32_t live_ = 0;
 };
 
 } // namespace smartint

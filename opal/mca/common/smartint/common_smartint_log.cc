@@ -54,7 +54,7 @@ void tell(topic what, const char *value, const char *detail) {
     s.kept[i] = true;
     s.value[i] = value;
     s.detail[i] = detail;
-    s.pending.store(true, std::memory_order_release);
+    s.pending.store(true, std::memory_order_relaxed); // a hint; the lock orders the rest
 }
 
 bool reports_pending() { return the_state().pending.load(std::memory_order_relaxed); }

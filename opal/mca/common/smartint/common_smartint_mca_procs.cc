@@ -15,7 +15,6 @@ extern "C" {
 #include "opal/mca/pmix/pmix.h"
 }
 
-#include "common_smartint_log.h"
 
 namespace smartint {
 namespace {

@@ -271,7 +271,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     n->most_passive = cfg.most_passive;
     const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
     n->transport = "ud" == cfg.transport ? "ud_verbs" : "rc" == cfg.transport ? "rc_verbs" : cfg.transport;
-    n->bootstrap = !cfg.bootstrap.empty() ? cfg.bootstrap : rc ? "ud_verbs" : n->transport;
+    n->bootstrap = rc ? "ud_verbs" : n->transport;
     // Connections are accepted by a thread of the transport's: a signal would interrupt the application. What a peer
     // says first is answered in progress() only.
     if (UCS_OK != ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||

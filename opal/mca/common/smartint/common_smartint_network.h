@@ -22,7 +22,6 @@ namespace smartint {
 struct network_config {
     // As ucx_info -d names them. "ud" means ud_verbs, "rc" rc_verbs.
     std::string transport = "tcp";
-    std::string bootstrap;           // transport of the second interface; rc: ud_verbs
     bool by_endpoint = false;        // as rc also where the transport could do without (tests)
     unsigned most_passive = 65536;   // connections that peers may ask for and this side not use
     std::string device = "any";      // "any": the fastest that is up, bridges and the loopback last
@@ -52,6 +51,7 @@ struct network_completion;
 class network {
 public:
     using handler = void (*)(void *arg, const std::byte *message, std::uint32_t bytes);
+    // done: with the transport; again: no room now, progress() makes some; broken: the connection is lost.
     enum class result { done, again, broken };
 
     struct capabilities {

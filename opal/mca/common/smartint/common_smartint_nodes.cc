@@ -16,7 +16,7 @@ bool whole(std::uint32_t generation) { return 0 != generation && 0 == generation
 
 // To write what has the even generation `found`. False: another process was first.
 bool claim(layout::address_cell &cell, std::uint32_t *found) {
-    return cell.generation.compare_exchange_strong(*found, *found + 1, std::memory_order_acquire);
+    return cell.generation.compare_exchange_strong(*found, *found + 1, std::memory_order_acquire); // N2
 }
 
 // By whoever claimed it; an even generation.

@@ -23,8 +23,8 @@ enum class strategy_kind { none, poll, interrupt, helper };
 enum class wake_kind { automatic, eventfd, module };
 enum class rendezvous_kind { automatic, read, write, copy };
 
-// Check ranges and words. On failure *name and *remedy (static or inside p's lifetime) tell
-// what is wrong; nothing is corrected here. (eager_limit may later be capped by the ring, network_eager_limit and
+// Check ranges and words. On failure *name, *value and *remedy are filled in, for the user; nothing is
+// corrected here. (eager_limit may later be capped by the ring, network_eager_limit and
 // write_bytes by the transport.)
 bool check_params(const params &p, std::string *name, std::string *value, std::string *remedy);
 

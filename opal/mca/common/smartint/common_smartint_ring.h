@@ -57,8 +57,6 @@ public:
         head_ = 0;
     }
 
-    bool attached() const { return nullptr != control_; }
-
     // Room for `payload` bytes, or nullptr when the ring is full (retry later). payload must
     // be at most capacity/4, else it never fits. The caller must commit what it reserved.
     std::byte *reserve(std::uint32_t payload) {

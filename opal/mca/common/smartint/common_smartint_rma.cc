@@ -103,7 +103,7 @@ void rma::destroy(rma_window *w) {
     std::erase(unasked_windows_, w);
     forget_keys(w);
     windows_.erase(w->id);
-    --e_.outstanding_;
+    e_.unhold();
     if (windows_.empty()) {
         disarm(&serving_);
     }

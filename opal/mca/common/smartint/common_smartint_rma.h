@@ -374,6 +374,8 @@ public:
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
 private:
+    // done: the item has left the queue, or the message is out. blocked: something that will come lists the peer again.
+    // full: no room in the transport, or not by this way. again: this pass's share is used up.
     enum class step { done, blocked, full, again };
     // Bytes under way to this process that are worth an interrupt by themselves, there and here.
     static constexpr std::uint64_t worthwhile = 4096;
@@ -532,7 +534,7 @@ private:
     void release_lock(rma_peer *p);
     void grant_waiters(rma_window *w, const rma_peer *asking = nullptr);
     // Neither its lock nor its memory can be reached from here but by messages of the network.
-    static bool far(const rma_peer *p);
+    static bool only_by_message(const rma_peer *p);
 
     engine &e_;
     const std::uint32_t pid_; // of this process

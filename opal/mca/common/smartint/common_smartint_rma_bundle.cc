@@ -16,7 +16,7 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_part = 4224;    // bytes of a message that is kept; more is worth to be under way early
+constexpr std::size_t most_part = 4224;    // bytes of a message that is kept; a larger one gains by leaving at once
 constexpr std::size_t most_bundle = 16384; // bytes of all
 constexpr std::uint64_t most_asked = 4096; // bytes of an answer that goes with others
 constexpr unsigned most_asks = 16;

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "common_smartint_engine.h"
-#include "common_smartint_log.h"
 #include "common_smartint_rma.h"
 #include "common_smartint_rma_lock.h"
 
@@ -62,7 +61,7 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
 
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
 // chapter 3), and what is small costs no system call. A target that computes is left alone, though the kernel's copies
-// are slower, and one that waits for a processor, too, as it may where there are more ranks than those.
+// are slower; so is one that may be waiting for a processor, where ranks outnumber them.
 bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
     if (nullptr != p->mapped || route::shared != p->ep->way || 0 != i->target_at.done() ||
         !e_.can_arm() || // it may come to compute: then its thread goes on
@@ -137,7 +136,7 @@ bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::b
         return false;
     }
     std::byte *theirs = address_of(p, target);
-    const alone here(*p->words, pid_);
+    const combining_guard here(*p->words, pid_);
     if (nullptr != result) {
         std::memcpy(result, theirs, bytes);
     }
@@ -292,7 +291,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
         } else {
             fetched_.resize(std::max<std::size_t>(fetched_.size(), bytes));
             const std::byte *operand = operand_of(i, bytes);
-            const alone here(*p->words, pid_);
+            const combining_guard here(*p->words, pid_);
             if (fetches) {
                 rma_cursor from = i->target_at;
                 rma_gather(theirs, from, fetched_.data(), bytes);
@@ -330,7 +329,7 @@ rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t
     const iovec fetched{fetched_.data(), n};
     const rma_cursor operand_before = i->origin_at;
     const std::byte *operand = operand_of(i, n);
-    const alone here(*p->words, pid_);
+    const combining_guard here(*p->words, pid_);
     const ssize_t got = process_vm_readv(pid, &fetched, 1, remote, remotes, 0);
     if (got < 0 && EFAULT != errno) {
         i->origin_at = operand_before;

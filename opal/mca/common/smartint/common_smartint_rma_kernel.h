@@ -67,8 +67,8 @@ enum class rma_operator : std::uint8_t {
 std::uint32_t rma_type_bytes(rma_type type);
 bool rma_defined(rma_operator op, rma_type type);
 
-// target[i] = target[i] op operand[i], packed, `count` elements, any alignment. For a pair that
-// is defined; what is not leaves the target as it is.
+// target[i] = target[i] op operand[i], packed, `count` elements, any alignment.
+// Only where rma_defined(op, type).
 void rma_apply(rma_operator op, rma_type type, std::byte *target, const std::byte *operand, std::uint64_t count);
 
 // The same where the elements lie in pieces: `bytes` of them from `at` on, which advances. Every

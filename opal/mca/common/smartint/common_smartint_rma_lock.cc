@@ -28,7 +28,7 @@ bool dead(std::uint32_t pid) { return pid > INT32_MAX || (0 != kill(static_cast<
 
 } // namespace
 
-void alone::wait(std::uint32_t pid) {
+void combining_guard::wait(std::uint32_t pid) {
     for (unsigned tries = 1;; ++tries) {
         std::uint32_t owner = word_.load(std::memory_order_relaxed);
         const bool may = 0 == owner || (0 == tries % look_every && dead(owner));
@@ -108,7 +108,7 @@ bool rma::try_drop(rma_peer *p) {
     return true;
 }
 
-bool rma::far(const rma_peer *p) { return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped; }
+bool rma::only_by_message(const rma_peer *p) { return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped; }
 
 bool rma::try_lock(rma_peer *p, bool exclusive) {
     if (nullptr == p->words) {
@@ -142,7 +142,7 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             return step::done;
         }
         // Nobody waits for it: what follows may go with it.
-        const bool stays = far(p) && nullptr == i->sync;
+        const bool stays = only_by_message(p) && nullptr == i->sync;
         if (const step s = send_mark(p, i, wire::rma_kind::lock, i->exclusive ? wire::rma_exclusive : 0, stays);
             step::done != s) {
             return s;
@@ -154,7 +154,7 @@ rma::step rma::take_lock_item(rma_peer *p, rma_item *i) {
             activate(p);
         }
         // Only where all goes by message: who reaches the memory itself must hold the lock.
-        if (far(p)) {
+        if (only_by_message(p)) {
             p->asked = i; // run() takes it out of the queue
             p->ahead = 0;
             p->gets_before = 0; // what follows is kept until the target has read for gets, and grants
@@ -212,7 +212,7 @@ void rma::ask_lock(rma_peer *p, bool exclusive) {
 void rma::let_pass(rma_peer *p) {
     auto &waiters = p->window->waiters;
     const auto it = std::find_if(waiters.begin(), waiters.end(), [p](const rma_waiter &x) { return p == x.peer; });
-    // relaxed: a look; who holds it says so when he lets go
+    // relaxed: a look; who holds it says so on letting go
     if (waiters.end() == it || it->exclusive ||
         0 != (p->window->words->lock.load(std::memory_order_relaxed) & layout::window_exclusive)) {
         return;
@@ -256,7 +256,7 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
         }
         // One of another node that gets it at once needs no notice: its thread, if it computes, is at the transport.
         // And what it has sent ahead is answered in the same message.
-        if (asking == next.peer && far(asking)) {
+        if (asking == next.peer && only_by_message(asking)) {
             next.peer->replies.emplace_back().kind = wire::rma_kind::grant;
         } else {
             send_now(next.peer, wire::rma_kind::grant, answer_flags(), 0, 0, rma_epoch_kind::grant);

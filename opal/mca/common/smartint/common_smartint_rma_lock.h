@@ -54,18 +54,18 @@ inline void note_queue(layout::window_words &words, bool any) {
 
 // Alone among those who accumulate in a member's memory, for as long as it lives. The pieces worked
 // on are small. Who is waited for and has died is followed by the first who notices.
-class alone {
+class combining_guard {
 public:
-    alone(layout::window_words &words, std::uint32_t pid) : word_(words.combining) {
+    combining_guard(layout::window_words &words, std::uint32_t pid) : word_(words.combining) {
         std::uint32_t nobody = 0;
         if (!word_.compare_exchange_strong(nobody, pid, std::memory_order_acquire, // W3, pairs with W4
                                            std::memory_order_relaxed)) {
             wait(pid);
         }
     }
-    ~alone() { word_.store(0, std::memory_order_release); } // W4
-    alone(const alone &) = delete;
-    alone &operator=(const alone &) = delete;
+    ~combining_guard() { word_.store(0, std::memory_order_release); } // W4
+    combining_guard(const combining_guard &) = delete;
+    combining_guard &operator=(const combining_guard &) = delete;
 
 private:
     void wait(std::uint32_t pid);

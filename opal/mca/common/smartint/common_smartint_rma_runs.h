@@ -44,7 +44,6 @@ public:
     bool bounds(std::int64_t *low, std::int64_t *high) const;
 
     const std::vector<rma_run> &runs() const { return runs_; }
-    std::uint64_t repeats() const { return repeat_; }
     std::int64_t extent() const { return extent_; }
 
 private:
@@ -75,8 +74,8 @@ public:
     // Whole pieces of one run, as many as `most` bytes hold, or one part of a piece; and past `count` of them.
     rma_run strip(std::uint64_t most) const;
     void pass(const rma_run &strip, std::uint64_t count);
-    // Runs that cover what follows, for a message: at most `most` bytes in at most `entries` runs
-    // and one more, of which there must be enough for one unit; a multiple of `unit`. Advances. How many bytes.
+    // Appends runs that cover the next bytes: at most `most` bytes, a multiple of `unit`, in at most entries + 1 runs,
+    // which must suffice for one unit. Advances; returns the bytes.
     std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out);
 
 private:

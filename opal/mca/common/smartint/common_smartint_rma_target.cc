@@ -155,7 +155,7 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         r.at = h.at;
         r.kept.resize(total);
     }
-    const alone here(*w->words, pid_);
+    const combining_guard here(*w->words, pid_);
     if (kind::fetch == h.kind) {
         rma_cursor from(&layout);
         rma_gather(base, from, p->replies.back().kept.data(), total);

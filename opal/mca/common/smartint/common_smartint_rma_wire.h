@@ -44,7 +44,7 @@ enum class rma_kind : std::uint8_t {
 
 enum rma_flags : std::uint8_t {
     rma_exclusive = 1,   // lock
-    rma_no_operand = 2,  // fetch: no data behind the runs
+    rma_no_operand = 2,  // fetch: no data behind the runs; data: refused; key: the memory can't be reached
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
     rma_by_thread = 8,   // data, grant, ack: by the interrupt thread, so the sender's application computes
     rma_waited = 16,     // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
@@ -72,6 +72,8 @@ struct rma_head {
     std::uint32_t runs;
     std::uint64_t id; // the origin's operation, given back with data
     std::uint64_t at; // packed offset in it
+    // put, accumulate, fetch: bytes of the operation that follow; get: bytes asked for; data that is refused: bytes
+    // that will not come; key: bytes of the memory at `at`
     std::uint64_t more;
 };
 

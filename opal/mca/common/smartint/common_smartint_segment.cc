@@ -3,7 +3,6 @@
 #include "common_smartint_segment.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -13,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+
+#include "common_smartint_signals.h"
 
 namespace smartint {
 namespace {
@@ -60,12 +61,8 @@ int segment::map(int fd, std::uint64_t bytes) {
 // All of it is memory from now on.
 int segment::reserve(std::uint64_t bytes) {
     // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const signals_blocked during;
     const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return 0 == rc ? 0 : fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(bytes >> 10) + " KiB needed)");
 }
 

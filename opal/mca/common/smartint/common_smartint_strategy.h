@@ -25,9 +25,9 @@ public:
     // Does the thread sleep on the transport's descriptor while anything is under way?
     virtual bool listens() const { return false; }
     // The application leaves with something outstanding. matched: a request was matched just
-    // now; work: something the thread can move on; parked: it sleeps and knows of nothing.
-    // True: wake it.
-    virtual bool leave(bool matched, bool work, bool parked) const = 0;
+    // now; work: something the thread can move on; asleep: it sleeps, on its own descriptor or the
+    // transport's, without a timer. True: wake it.
+    virtual bool leave(bool matched, bool work, bool asleep) const = 0;
     // Body of the interrupt thread: returns when stop_requested().
     virtual void run(class interrupt_thread &t) = 0;
 };

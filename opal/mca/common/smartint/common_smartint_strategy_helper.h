@@ -28,7 +28,7 @@ private:
     bool flowed_ = false;
 };
 
-// With a message whose notice came first. By the clock: the transport's descriptor may tell of something all the time
+// How long to go on looking for a message whose notice came before it. By the clock: the transport's descriptor may tell of something all the time
 // that is no message yet, as while two processes connect to each other.
 class notice_patience {
 public:
@@ -65,7 +65,7 @@ class helper_strategy : public strategy {
 public:
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
-    bool leave(bool matched, bool work, bool parked) const override { return matched || (work && parked); }
+    bool leave(bool matched, bool work, bool asleep) const override { return matched || (work && asleep); }
     void run(interrupt_thread &t) override;
 
 private:

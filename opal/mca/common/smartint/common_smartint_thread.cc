@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "common_smartint_log.h"
+#include "common_smartint_signals.h"
 
 namespace smartint {
 namespace {
@@ -64,13 +64,9 @@ bool interrupt_thread::start() {
         stop();
         return false;
     }
-    // Signals are for the application's threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     bool ok = true;
     try {
+        const signals_blocked inherited; // signals are for the application's threads
         thread_ = std::thread([this] {
             pthread_setname_np(pthread_self(), "smartint");
             place(engine_.settings().cores);
@@ -80,7 +76,6 @@ bool interrupt_thread::start() {
         tell(topic::no_thread, "pthread_create", e.what());
         ok = false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!ok) {
         stop();
     }
@@ -89,7 +84,7 @@ bool interrupt_thread::start() {
 
 void interrupt_thread::stop() {
     if (thread_.joinable()) {
-        stop_.store(true, std::memory_order_release);
+        stop_.store(true, std::memory_order_release); // T1, pairs with T2
         ring_eventfd(engine_.wake_descriptor());
         thread_.join();
     }

@@ -26,7 +26,7 @@ public:
 
     // ---- for the strategy's run(), on the thread itself
     engine &the_engine() { return engine_; }
-    bool stop_requested() const { return stop_.load(std::memory_order_acquire); }
+    bool stop_requested() const { return stop_.load(std::memory_order_acquire); } // T2
 
     struct causes {
         std::uint64_t rings = 0; // of the wake descriptor

@@ -134,6 +134,14 @@ int waker::take(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
     return short_of_descriptors() ? -EAGAIN : note_shortage(take_descriptor(pid, start_time, their_fd));
 }
 
+int waker::kept(int fd) { return fd >= 0 ? fd : may_pass(fd) ? unknown : impossible; }
+
+void waker::tell_no_wake(int error) {
+    if (0 != error && ESRCH != error && EAGAIN != error) {
+        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
+    }
+}
+
 void waker::use_module(wake_kind how, const wake_identity &who, stats *s) {
     how_ = how;
     who_ = who;
@@ -143,7 +151,7 @@ void waker::use_module(wake_kind how, const wake_identity &who, stats *s) {
 bool waker::has_module() {
     if (unknown == module_ && (wake_kind::eventfd == how_ || !short_of_descriptors())) {
         const int fd = wake_kind::eventfd == how_ ? -1 : note_shortage(module_waker(who_));
-        module_ = fd >= 0 ? fd : may_pass(fd) ? unknown : impossible;
+        module_ = kept(fd);
     }
     return module_ >= 0;
 }
@@ -196,7 +204,7 @@ bool waker::wake(unsigned i, const layout::slot &s) {
             ::close(fd);
             return false;
         }
-        fd_[i] = fd >= 0 ? fd : may_pass(fd) ? unknown : impossible;
+        fd_[i] = kept(fd);
         error = fd < 0 ? -fd : 0;
     }
     if (fd_[i] >= 0) {
@@ -205,9 +213,7 @@ bool waker::wake(unsigned i, const layout::slot &s) {
     if (instead(i)) {
         return true;
     }
-    if (0 != error && ESRCH != error && EAGAIN != error) {
-        tell(topic::no_wake, "pidfd_getfd", std::strerror(error));
-    }
+    tell_no_wake(error);
     return false;
 }
 

@@ -59,11 +59,16 @@ public:
     int take(std::uint32_t pid, std::uint64_t start_time, int their_fd);
     // Of what take() returned: later it may be another.
     static bool may_pass(int result);
+    // What to keep of it: the descriptor, or whether to try again.
+    static constexpr int unknown = -1;
+    static constexpr int impossible = -2;
+    static int kept(int result);
+    // Of an errno, 0: none. Said where it keeps a process from being woken; one that has ended need not be, and one that
+    // may yet be reached is tried again.
+    static void tell_no_wake(int error);
     void close();
 
 private:
-    static constexpr int unknown = -1;
-    static constexpr int impossible = -2;
     bool by_module(std::uint32_t number);
     bool has_module();
     bool short_of_descriptors() const { return std::chrono::steady_clock::now() < next_try_; }
