@@ -11,6 +11,7 @@
 //   no-clone        it may not start the helper
 //   other-board     this process sees a copy of the node's board whose layout has another version, 99
 //   no-board        this process may not open the node's board
+//   bad-memory      every third copy to or from another process meets memory that the kernel cannot copy
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { VERSION_AT = 8, OTHER_VERSION = 99 }; // segment_header in common_smartint_layout.h
@@ -51,6 +54,35 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
         *(void **) &real = dlsym(RTLD_NEXT, "pthread_create");
     }
     return real(thread, attr, start, arg);
+}
+
+static int meets_bad_memory(void) {
+    static atomic_uint copies;
+    return asked("bad-memory") && 2 == atomic_fetch_add(&copies, 1) % 3;
+}
+
+typedef ssize_t copy_call(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
+                          unsigned long);
+
+static ssize_t copy(const char *name, pid_t pid, const struct iovec *here, unsigned long count,
+                    const struct iovec *there, unsigned long pieces, unsigned long flags) {
+    copy_call *real;
+    *(void **) &real = dlsym(RTLD_NEXT, name);
+    if (meets_bad_memory()) {
+        errno = EFAULT;
+        return -1;
+    }
+    return real(pid, here, count, there, pieces, flags);
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+                         unsigned long pieces, unsigned long flags) {
+    return copy("process_vm_readv", pid, here, count, there, pieces, flags);
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long count, const struct iovec *there,
+                          unsigned long pieces, unsigned long flags) {
+    return copy("process_vm_writev", pid, here, count, there, pieces, flags);
 }
 
 int timerfd_create(clockid_t clock, int flags) {

@@ -57,7 +57,15 @@ void unreachable(ompi_proc_t *proc) {
 endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
     // Not under the gate: others of Open MPI hold the BML's lock when they come to our add_procs, which takes the
     // gate.
-    endpoint *ep = endpoint_of(ompi_comm_peer_lookup(comm, rank));
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    endpoint *ep = endpoint_of(proc);
+    if (nullptr == ep) { // the user's list of BTLs has not ours: a way all the same
+        engine &e = engine::instance();
+        e.enter();
+        glue_join_board();
+        ep = glue_endpoint(&proc->super);
+        e.leave();
+    }
     if (nullptr != ep) {
         auto *data = reinterpret_cast<communicator_data *>(comm->c_pml_comm);
         // pairs with known_endpoint, outside the gate
@@ -85,6 +93,10 @@ int pml_smartint_add_procs(ompi_proc_t **procs, std::size_t count) noexcept {
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    engine &e = engine::instance();
+    e.enter();
+    glue_provide_ways(reinterpret_cast<opal_proc_t **>(procs), count);
+    e.leave();
     opal_bitmap_t reachable;
     OBJ_CONSTRUCT(&reachable, opal_bitmap_t);
     rc = opal_bitmap_init(&reachable, static_cast<int>(count));

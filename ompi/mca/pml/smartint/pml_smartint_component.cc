@@ -132,7 +132,7 @@ mca_pml_base_module_t *pml_smartint_init(int *priority_out, bool progress_thread
         return nullptr;
     }
     // Before the BML opens the transports: the helper must be a child from before any of them.
-    if (OPAL_SUCCESS != glue_start(mpi_threads)) {
+    if (OPAL_SUCCESS != glue_start(mpi_threads) || OPAL_SUCCESS != glue_publish()) {
         return nullptr;
     }
     engine_hooks &h = engine::instance().hooks();

@@ -67,7 +67,7 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
         }
         r.match_seq.store(pack_source(source, seq), std::memory_order_relaxed);
         slot_->control.wanted.store(wanted_look, std::memory_order_release); // B12, pairs with B13
-        std::atomic_thread_fence(std::memory_order_seq_cst); // B8, pairs with B10
+        std::atomic_thread_fence(std::memory_order_seq_cst);                 // B8, pairs with B10
         o.matched = true;
         o.wake = rank_outside == slot_->control.progress.load(std::memory_order_acquire); // B9
         if (o.wake) {
@@ -112,7 +112,7 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     ++armed_count_;
     slot_->control.armed.store(used_, std::memory_order_release); // B1, pairs with B6
     std::atomic_thread_fence(std::memory_order_seq_cst);          // B2, pairs with B5
-    *matched = match_live_notice(r, p, state, 0);        // B3
+    *matched = match_live_notice(r, p, state, 0);                 // B3
     return i;
 }
 

@@ -163,8 +163,12 @@ void engine::start_thread() {
         return;
     }
     // What is on the board cannot be changed any more, and nobody would wake this one.
-    if (board_.attached() && (wake_fd_ < 0 || 0 == segment_.slot(me_.slot).control.start_time)) {
+    if (board_.attached() && wake_fd_ < 0) {
         tell(topic::no_thread, "descriptors", "none was left when this process joined the node's board");
+        return;
+    }
+    if (board_.attached() && 0 == segment_.slot(me_.slot).control.start_time) {
+        tell(topic::no_thread, "/proc/self/stat", "it could not be read when this process joined the node's board");
         return;
     }
     if (wake_fd_ < 0) {

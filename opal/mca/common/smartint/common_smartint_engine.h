@@ -132,13 +132,13 @@ public:
     gate &the_gate() { return gate_; }
 
     // ---- operations (engine_send.cc, engine_recv.cc); under the gate. An operation belongs to the engine from here
-    // until hooks().send_done or receive_done is called with it, or, if it is a blocking one, until its state says done.
-    // Send without an operation. False: no room or too large, use send().
+    // until hooks().send_done or receive_done is called with it, or, if it is a blocking one, until its state says
+    // done. Send without an operation. False: no room or too large, use send().
     bool try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes);
     void send(send_op *op);
     void receive(recv_op *op);
     void receive_matched(recv_op *op, unexpected *u); // from take_unexpected
-    bool cancel_receive(recv_op *op); // false: it is matched already, and goes on
+    bool cancel_receive(recv_op *op);                 // false: it is matched already, and goes on
     // The oldest that fits and is not taken, or nullptr. Valid until it is taken, or the gate opens.
     unexpected *peek_unexpected(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void take_unexpected(unexpected *u) { matcher_.take(u); }

@@ -203,11 +203,12 @@ copy_piece engine::take_piece(const copy_view &v) {
 void engine::move_piece(const copy_view &v, const copy_piece &p) {
     if (int error = move_bytes(v, p.at, p.bytes); 0 != error) {
         v.job->error.store(error, std::memory_order_relaxed);
-        v.done->fetch_or(copy_job::failed_bit, std::memory_order_relaxed); // ordered by J2
+        const std::uint64_t refused = EFAULT == error ? 0 : copy_job::refused_bit;
+        v.done->fetch_or(copy_job::failed_bit | refused, std::memory_order_relaxed); // ordered by J2
     }
     // J2: release what we moved; the finisher acquires everybody's pieces
     const std::uint64_t done = v.done->fetch_add(p.bytes, std::memory_order_acq_rel) + p.bytes;
-    if ((done & ~copy_job::failed_bit) == v.length) {
+    if ((done & copy_job::done_mask) == v.length) {
         copy_job *head = finished_.load(std::memory_order_relaxed);
         do {
             v.job->finished_link = head;
@@ -250,7 +251,7 @@ unsigned engine::do_copies() {
             ++events;
         }
         if (job->by_thread.load(std::memory_order_relaxed) &&
-            (job->done->load(std::memory_order_relaxed) & ~copy_job::failed_bit) < job->length) {
+            (job->done->load(std::memory_order_relaxed) & copy_job::done_mask) < job->length) {
             // The rest is in the interrupt thread's hands, which may want this very core.
             sched_yield();
         }
@@ -340,12 +341,16 @@ void engine::unlist(copy_job *job) {
 }
 
 void engine::finished_copy(copy_job *job) {
-    const bool failed = 0 != (job->done->load(std::memory_order_relaxed) & copy_job::failed_bit);
+    const std::uint64_t done = job->done->load(std::memory_order_relaxed);
+    const bool failed = 0 != (done & copy_job::failed_bit);
+    const bool refused = 0 != (done & copy_job::refused_bit);
     const bool thread = job->by_thread.load(std::memory_order_relaxed);
     const int error = job->error.load(std::memory_order_relaxed);
     unlist(job);
     endpoint *ep = nullptr != job->receive ? job->receive->peer : job->send->peer;
-    if (failed) {
+    if (failed && !refused) { // its memory was none to be copied, a device's perhaps: another message's may be
+        stats_.add(stat::fallbacks);
+    } else if (failed) {
         no_copy_to(ep, job->write ? "process_vm_writev" : "process_vm_readv", error);
     }
     if (nullptr != job->receive) {
@@ -363,7 +368,7 @@ void engine::finished_copy(copy_job *job) {
     send_op *op = job->send;
     if (failed) {
         op->state = op_state::rts_sent; // the receiver answers again
-        send_finish(ep, op->remote_id, false, wire::outcome::refused);
+        send_finish(ep, op->remote_id, false, refused ? wire::outcome::refused : wire::outcome::bad_memory);
         return;
     }
     stats_.add(thread ? stat::writes_thread : stat::writes_app);

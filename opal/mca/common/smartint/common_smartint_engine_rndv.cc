@@ -306,7 +306,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
     }
     unlist(&op->job);
     if (refused) {
-        op->peer->direct = false;
+        op->peer->direct = op->peer->direct && wire::outcome::bad_memory == f.result;
         fly(op);
         answer(op, wire::mode::copy);
         return;

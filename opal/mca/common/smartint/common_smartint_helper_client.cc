@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,7 +70,13 @@ int child(void *arg) {
         l->error = errno;
         return 127;
     }
-    syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0);
+    if (0 != syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0)) { // an older kernel, or a container's filter
+        rlimit most{};
+        getrlimit(RLIMIT_NOFILE, &most);
+        for (rlim_t fd = helper_board_fd + 1; fd < most.rlim_cur; ++fd) {
+            close(static_cast<int>(fd));
+        }
+    }
     l->helper = clone(execute, l->second_stack, CLONE_VM | CLONE_VFORK, l);
     if (l->helper < 0) {
         l->error = errno;

@@ -112,7 +112,10 @@ std::uint32_t other_nodes(const job_shape &j) {
     return j.size < j.local ? layout::max_nodes : std::clamp<std::uint32_t>(j.size - j.local, 1, layout::max_nodes);
 }
 
-bool wants_board(const params &p) { return 0 != p.shared_memory || "none" != p.progress; }
+// Not a process by itself: it has nobody to notify, and jobs that it meets use no notices.
+bool wants_board(const params &p, const job_shape &j) {
+    return j.size > 1 && (0 != p.shared_memory || "none" != p.progress);
+}
 
 } // namespace
 
@@ -168,10 +171,13 @@ job_shape learn_job() {
     return j;
 }
 
-std::uint64_t node_identity(std::uint32_t leader) {
+std::uint64_t node_identity(std::uint32_t leader, const std::string &directory) {
     std::uint64_t h = 0xcbf29ce484222325ULL;
-    h = fold(h, host(), std::strlen(host()));
     h = fold(h, reinterpret_cast<const char *>(&leader), sizeof(leader));
+    if (struct ::stat st{}; 0 == ::stat(directory.c_str(), &st)) {
+        const std::uint64_t file[] = {st.st_dev, st.st_ino};
+        h = fold(h, reinterpret_cast<const char *>(file), sizeof(file));
+    }
     char boot[64];
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -216,7 +222,7 @@ void look_after_helpers() {
 
 void lead(const params &p, const job_shape &j, modex *mine) {
     engine &e = engine::instance();
-    if (!wants_board(p) ||
+    if (!wants_board(p, j) ||
         0 != e.create_board(j.local, opal_process_info.job_session_dir, end_with_job, other_nodes(j))) {
         return;
     }
@@ -254,7 +260,7 @@ void lead(const params &p, const job_shape &j, modex *mine) {
 }
 
 void meet(const params &p, const job_shape &j, modex *mine) {
-    if (1 == j.local || !wants_board(p)) { // nobody to meet, or no reason
+    if (1 == j.local || !wants_board(p, j)) { // nobody to meet, or no reason
         lead(p, j, mine);
         return;
     }

@@ -23,10 +23,10 @@ struct job_shape {
 
 job_shape learn_job();
 
-// Two processes of a job with the same value share memory: host name, boot, and the first of those whom one of Open
-// MPI's daemons started. Where one host has two daemons, their ranks count their places on the node apart, and each
-// has a board of its own: two nodes.
-std::uint64_t node_identity(std::uint32_t leader);
+// Two processes of a job with the same value share memory: boot, the directory of shared memory (a container may have
+// one of its own), and the first of those whom one of Open MPI's daemons started. Where one host has two daemons, their
+// ranks count their places on the node apart, and each has a board of its own: two nodes.
+std::uint64_t node_identity(std::uint32_t leader, const std::string &directory);
 
 // Board, then helpers, and how both are found into `mine`. What fails costs shared memory or overlap, and is told.
 // In MPI_Init the first process of a node does it, and the others join (glue_join_board).

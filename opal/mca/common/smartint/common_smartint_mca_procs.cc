@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,6 @@ extern "C" {
 #include "opal/constants.h"
 #include "opal/mca/pmix/pmix.h"
 }
-
 
 namespace smartint {
 namespace {
@@ -30,6 +30,11 @@ bool late_address_ungated(const opal_process_name_t &name, modex *out) {
     const bool there = glue_late_address(name, out);
     e.enter();
     return there;
+}
+
+// Of this job.
+bool has_no_board_with(const modex &m) {
+    return m.node != glue_modex().node || !engine::instance().board_segment().mapped();
 }
 
 } // namespace
@@ -79,9 +84,25 @@ void glue_join_board() {
     }
 }
 
+void glue_provide_ways(opal_proc_t **procs, std::size_t count) {
+    engine &e = engine::instance();
+    if (e.net().is_open() || "none" == e.settings().transport) {
+        return;
+    }
+    glue_join_board();
+    const bool needed = std::any_of(procs, procs + count, [](const opal_proc_t *proc) {
+        modex m;
+        return proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid &&
+               0 != opal_compare_proc(proc->proc_name, OPAL_PROC_MY_NAME) && glue_read(proc->proc_name, &m) &&
+               has_no_board_with(m);
+    });
+    if (needed) {
+        glue_open_network();
+    }
+}
+
 endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m) {
-    if (name.jobid != OPAL_PROC_MY_NAME.jobid || m.node != glue_modex().node ||
-        !engine::instance().board_segment().mapped()) {
+    if (name.jobid != OPAL_PROC_MY_NAME.jobid || has_no_board_with(m)) {
         return nullptr;
     }
     return engine::instance().add_shared(pack_name(name.jobid, name.vpid), m.slot);
@@ -90,8 +111,9 @@ endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m) {
 endpoint *glue_reach_network(const opal_process_name_t &name, modex m) {
     // Jobs inside one node open no network, until they meet another: both sides of a connect or
     // spawn come here, each publishes its address before it asks for the other's.
-    if (name.jobid != OPAL_PROC_MY_NAME.jobid &&
-        (!glue_open_network() || (0 == m.address_bytes && !late_address_ungated(name, &m)))) {
+    // So does one whose processes do not all reach each other through memory: each has opened it in MPI_Init.
+    const bool late = name.jobid != OPAL_PROC_MY_NAME.jobid || (0 == m.address_bytes && has_no_board_with(m));
+    if (late && (!glue_open_network() || (0 == m.address_bytes && !late_address_ungated(name, &m)))) {
         return nullptr;
     }
     modex leader; // of the peer's node: it knows the helper there

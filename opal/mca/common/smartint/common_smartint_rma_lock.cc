@@ -108,7 +108,9 @@ bool rma::try_drop(rma_peer *p) {
     return true;
 }
 
-bool rma::only_by_message(const rma_peer *p) { return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped; }
+bool rma::only_by_message(const rma_peer *p) {
+    return route::network == p->ep->way && nullptr == p->words && nullptr == p->mapped;
+}
 
 bool rma::try_lock(rma_peer *p, bool exclusive) {
     if (nullptr == p->words) {

@@ -28,8 +28,8 @@ private:
     bool flowed_ = false;
 };
 
-// How long to go on looking for a message whose notice came before it. By the clock: the transport's descriptor may tell of something all the time
-// that is no message yet, as while two processes connect to each other.
+// How long to go on looking for a message whose notice came before it. By the clock: the transport's descriptor may
+// tell of something all the time that is no message yet, as while two processes connect to each other.
 class notice_patience {
 public:
     using time = std::chrono::steady_clock::time_point;

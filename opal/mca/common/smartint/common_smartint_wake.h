@@ -63,8 +63,8 @@ public:
     static constexpr int unknown = -1;
     static constexpr int impossible = -2;
     static int kept(int result);
-    // Of an errno, 0: none. Said where it keeps a process from being woken; one that has ended need not be, and one that
-    // may yet be reached is tried again.
+    // Of an errno, 0: none. Said where it keeps a process from being woken; one that has ended need not be, and one
+    // that may yet be reached is tried again.
     static void tell_no_wake(int error);
     void close();
 

@@ -92,7 +92,8 @@ struct credit_msg {
     std::uint64_t bytes; // consumed so far
 };
 
-enum class outcome : std::uint32_t { ok = 0, refused = 1 };
+// refused: the kernel lets the sender copy nothing. bad_memory: not this message.
+enum class outcome : std::uint32_t { ok = 0, refused = 1, bad_memory = 2 };
 
 struct finish {
     std::uint64_t operation; // of the side that gets it
