@@ -7,6 +7,7 @@
 #pragma once
 
 #include <csignal>
+#include <initializer_list>
 
 namespace smartint {
 
