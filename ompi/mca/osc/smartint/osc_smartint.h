@@ -97,6 +97,7 @@ struct module {
     bool all_unchecked = false; // lock_all with MPI_MODE_NOCHECK
     target_set all_taken;       // whose lock lock_all has asked for
     unsigned short_calls = 0;   // that had nothing to wait for, since the last that looked at the network
+    int fortran_number = -1;    // the handle's, while a refused MPI_Win_free has it put by
 
     int rank() const { return window->rank; }
     bool passive() const { return all_locked || !locks.empty(); }
@@ -196,6 +197,8 @@ int open_towards(module &m, int target);
 // Target memory of an operation into its item: address, layout. MPI_SUCCESS or the error.
 int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::size_t count,
         const ompi_datatype_t *type);
+// So much is sent into the buffer, which may be larger: it becomes its front. MPI_SUCCESS, or MPI_ERR_TRUNCATE.
+int fit(std::uint64_t bytes, rma_layout *buffer);
 int submit(module &m, int target, rma_item *i, ompi_request_t **request);
 // What needs no item: one piece here and at the target, whose memory is in this process. Where the
 // piece here begins, and the target's into `there`; nullptr: not this way.

@@ -68,16 +68,18 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
     i->op = o;
     i->type = t;
     int error = aim(m, i, target, displacement, target_count, target_type);
-    const std::uint64_t bytes = i->target_layout.bytes();
     if (rma_operator::no_op != o) {
         i->origin = static_cast<std::byte *>(origin.base);
         i->origin_layout = layout_of(origin.type, origin.count);
-        error = MPI_SUCCESS == error && bytes != i->origin_layout.bytes() ? MPI_ERR_ARG : error;
+        error = MPI_SUCCESS == error ? fit(i->origin_layout.bytes(), &i->target_layout) : error;
+        if (0 != i->target_layout.bytes() % rma_type_bytes(t)) {
+            error = MPI_ERR_TYPE;
+        }
     }
     if (nullptr != result) {
         i->result = static_cast<std::byte *>(result->base);
         i->result_layout = layout_of(result->type, result->count);
-        error = MPI_SUCCESS == error && bytes != i->result_layout.bytes() ? MPI_ERR_ARG : error;
+        error = MPI_SUCCESS == error ? fit(i->target_layout.bytes(), &i->result_layout) : error;
     } else if (rma_operator::no_op == o) {
         i->target_layout = rma_layout(); // nothing to do, at no target
     }

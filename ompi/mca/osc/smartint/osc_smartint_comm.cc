@@ -88,6 +88,13 @@ int submit(module &m, int target, rma_item *i, ompi_request_t **wanted) {
     return MPI_SUCCESS;
 }
 
+int fit(std::uint64_t bytes, rma_layout *buffer) {
+    if (bytes < buffer->bytes()) {
+        *buffer = buffer->front(bytes);
+    }
+    return bytes == buffer->bytes() ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+}
+
 std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_datatype_t *type, int target,
                      std::ptrdiff_t displacement, std::size_t target_count, const ompi_datatype_t *target_type,
                      place *there) {
@@ -135,8 +142,8 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
     rma_item *i = rma::make(kind);
     int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count), target_type);
     rma_layout layout = layout_of(type, static_cast<std::size_t>(count));
-    if (MPI_SUCCESS == error && layout.bytes() != i->target_layout.bytes()) {
-        error = MPI_ERR_ARG;
+    if (MPI_SUCCESS == error) {
+        error = rma_item::what::get == kind ? fit(i->target_layout.bytes(), &layout) : fit(layout.bytes(), &i->target_layout);
     }
     if (MPI_SUCCESS != error) {
         delete i;

@@ -13,8 +13,11 @@ namespace {
 
 rma &one_sided() { return engine::instance().one_sided(); }
 
-// Of the application's threads, from 1 on.
+// Of the application's threads, from 1 on. One for all that call one after the other: their calls have one order.
 std::uint32_t this_thread() {
+    if (!engine::instance().identity().threads) {
+        return 1;
+    }
     static std::atomic<std::uint32_t> last{0}; // relaxed: it makes numbers and orders nothing
     static thread_local const std::uint32_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
     return number;

@@ -14,6 +14,7 @@
 #include <new>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "common_smartint_log.h"
 #include "osc_smartint.h"
@@ -457,14 +458,31 @@ int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit, o
     return OMPI_SUCCESS;
 }
 
+namespace {
+
+// Open MPI 4.1 takes the number of the Fortran handle and the info object away whatever the component says: kept here
+// until the window is freed for good.
+int refuse_to_free(ompi_win_t *win, module &m) {
+    m.fortran_number = std::exchange(win->w_f_to_c_index, -1);
+    if (nullptr != win->super.s_info) {
+        OBJ_RETAIN(win->super.s_info);
+    }
+    return MPI_ERR_RMA_SYNC;
+}
+
+} // namespace
+
 extern "C" {
 
 int osc_smartint_free(ompi_win_t *win) noexcept {
     module &m = of(win);
     {
         const inside here;
+        if (-1 != m.fortran_number) {
+            win->w_f_to_c_index = std::exchange(m.fortran_number, -1);
+        }
         if (m.passive() || m.started || 0 != m.exposures) {
-            return MPI_ERR_RMA_SYNC;
+            return refuse_to_free(win, m);
         }
     }
     rma &r = engine::instance().one_sided();

@@ -372,9 +372,15 @@ void rma::arm(rma_peer *p, rma_epoch_kind kind) {
     }
 }
 
+// A fence's next step must not wait for a call of this process, nor must those who stand behind a lock that it holds in
+// the target's words and lets go of when the ack is here.
+bool rma::somebody_waits(const rma_item *i) {
+    return i->for_fence || (rma_item::what::unlock == i->kind && i->begun && i->requested());
+}
+
 // Behind what has come just now.
 void rma::arm_flush(rma_peer *p) {
-    if (std::any_of(p->acks.begin(), p->acks.end(), [](const rma_item *i) { return i->for_fence; })) {
+    if (std::any_of(p->acks.begin(), p->acks.end(), somebody_waits)) {
         arm(p, rma_epoch_kind::ack);
     }
 }

@@ -177,6 +177,7 @@ struct rma_peer {
     bool timed = false;              // the thread will come for the bundle; counted by the engine
     bool stuck = false;              // the transport is full
     std::uint32_t told = 0;          // sequence the target was last woken for
+    std::uint32_t told_early_ms = 0; // when, if there was no room for that message then; 0: there was
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;          // so it has not been woken for the last message, yet
@@ -396,11 +397,13 @@ private:
     bool may_arm(rma_window *w) { return may_arm(w, &unasked_windows_); }
     template <class W> bool may_arm(W *whose, std::vector<W *> *unasked);
     void arm(rma_peer *p, rma_epoch_kind kind);
-    void arm_flush(rma_peer *p); // of a fence
+    static bool somebody_waits(const rma_item *i); // for its ack, while the application computes
+    void arm_flush(rma_peer *p);
     void disarm(int *index);
 
     // rma_wake.cc
     void wake_target(rma_peer *p);
+    void wake_beforehand(rma_peer *p);
     void wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes);
     void wake_for(rma_peer *p, std::uint32_t sequence);
     void note_listening(rma_peer *p, bool listens);

@@ -238,7 +238,7 @@ rma::step rma::send_bundle(rma_peer *p) {
 void rma::hurry_bundle(rma_peer *p) {
     if (!p->stuck && step::full == send_bundle(p)) {
         p->stuck = true;
-        wake_for(p, p->ep->rma_out + 1);
+        wake_beforehand(p);
     }
 }
 

@@ -110,7 +110,7 @@ void rma::pump(rma_peer *p) {
             // The target takes in what is under way, or the connection, and then this message.
             p->stuck = true;
             if (target_makes_room(p, i)) {
-                wake_for(p, p->ep->rma_out + 1);
+                wake_beforehand(p);
             }
             return;
         }
@@ -178,6 +178,8 @@ void rma::take_what_is_postponed() {
                 --e_.postponed_queues_;
                 p->overdue = true;
                 go_on(p.get());
+                arm_flush(p.get()); // what was postponed may have been that alone
+                p->overdue = nullptr != p->head;
                 if (nullptr != p->head && more_) {
                     activate(p.get());
                 }
@@ -306,7 +308,7 @@ rma::step rma::run_flush(rma_peer *p, rma_item *i) {
         }
     }
     p->unacked = false;
-    if (i->for_fence) {              // a fence waits: its next step must not wait for MPI
+    if (somebody_waits(i)) {
         arm(p, rma_epoch_kind::ack); // while it is known what kind of queue this is
     }
     take_head(p);

@@ -134,6 +134,17 @@ void rma_cursor::step() {
     }
 }
 
+rma_layout rma_layout::front(std::uint64_t bytes) const {
+    rma_layout part;
+    std::vector<rma_run> runs;
+    for (rma_cursor at(this); at.done() < bytes;) {
+        runs.clear();
+        at.take(bytes - at.done(), 1, 1, &runs);
+        part.append(runs.front());
+    }
+    return part;
+}
+
 std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out) {
     const rma_cursor start = *this;
     const std::size_t before = out->size();

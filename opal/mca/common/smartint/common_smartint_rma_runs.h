@@ -34,6 +34,8 @@ public:
     // Behind what is there already; pieces that continue a run join it.
     void append(std::int64_t offset, std::uint64_t length);
     void append(const rma_run &run);
+    // Its first bytes, in packed order.
+    rma_layout front(std::uint64_t bytes) const;
     // The runs so far are one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
 

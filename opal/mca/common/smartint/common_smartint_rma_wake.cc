@@ -13,6 +13,9 @@ constexpr std::uint64_t late_us = 50;           // an answer of a target that is
 constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, on a core that computes
 constexpr std::uint64_t attentive_us = 1000;    // between wakes of one whose application answers
 constexpr std::uint64_t very_much = 262144;     // bytes asked for since the last wake
+constexpr std::uint32_t forgotten_ms = 100;     // a notice without its message; the target's patience is longer
+
+std::uint32_t now_ms() { return static_cast<std::uint32_t>(now_us() / 1000) | 1; } // never 0
 
 } // namespace
 
@@ -20,7 +23,19 @@ constexpr std::uint64_t very_much = 262144;     // bytes asked for since the las
 void rma::wake_target(rma_peer *p) {
     p->owed_wake = false;
     p->asked_since = 0;
+    if (0 != p->told_early_ms && now_ms() - p->told_early_ms >= forgotten_ms) {
+        p->told = 0;
+    }
+    p->told_early_ms = 0;
     wake_for(p, p->ep->rma_out);
+}
+
+// There is no room for the next message: the target makes some, and then waits for it a while.
+void rma::wake_beforehand(rma_peer *p) {
+    if (p->told != p->ep->rma_out + 1) {
+        p->told_early_ms = now_ms();
+    }
+    wake_for(p, p->ep->rma_out + 1);
 }
 
 // As wake_target(), but where no request depends on the message the wake may come later, or not at all. Between nodes a
