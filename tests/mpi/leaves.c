@@ -5,6 +5,9 @@
 //   leaves many    many that go whole, more than the way takes at once
 //   leaves after   the same, behind a large one from the other side
 //   leaves freed   as first, and its request is freed: nobody waits for it
+//   leaves freed-sync   the same, a synchronous one
+//   leaves freed-large  the same, 1 MiB
+//   leaves freed-many   as many, all requests are freed, and then the communicator
 //   leaves large   one of 1 MiB, whose receiver looks at it now and then
 #include "check.h"
 
@@ -12,16 +15,17 @@
 
 enum { TAG = 5, LARGE = 1 << 20, MOST = 40000, MANY = 400 };
 
-static int large, freed, rarely, count, size;
-static unsigned char kept[4]; // of a freed request: MPI may read it until MPI_Finalize returns
+static int large, freed, synchronous, rarely, count, size;
+static unsigned char *kept; // of freed requests: MPI may read it until MPI_Finalize returns
 
 static void form(const char *name) {
-    const int small = 0 == strcmp("first", name) || 0 == strcmp("freed", name);
+    const int many = 0 == strcmp("many", name) || 0 == strcmp("freed-many", name);
     large = 0 == strcmp("after", name);
-    freed = 0 == strcmp("freed", name);
+    freed = 0 == strncmp("freed", name, 5);
+    synchronous = 0 == strcmp("freed-sync", name);
     rarely = 0 == strcmp("large", name);
-    count = small || rarely ? 1 : large ? 16 : MANY;
-    size = small ? (int) sizeof(kept) : rarely ? LARGE : MOST;
+    count = many ? MANY : large ? 16 : 1;
+    size = many || large ? MOST : rarely || 0 == strcmp("freed-large", name) ? LARGE : 4;
 }
 
 static void leave(MPI_Comm parent) {
@@ -31,16 +35,21 @@ static void leave(MPI_Comm parent) {
         MPI(MPI_Recv(buf, LARGE, MPI_BYTE, 0, TAG, parent, MPI_STATUS_IGNORE));
         VERIFY(buf, LARGE, 239, "large message");
     }
+    kept = malloc((size_t) count * (size_t) size);
     for (int i = 0; i < count; ++i) {
         fill(buf, (size_t) size, key_of(238, i, 0, 0));
         if (freed) {
             MPI_Request request;
-            memcpy(kept, buf, sizeof(kept));
-            MPI(MPI_Isend(kept, sizeof(kept), MPI_BYTE, 0, TAG, parent, &request));
+            unsigned char *mine = kept + (size_t) i * (size_t) size;
+            memcpy(mine, buf, (size_t) size);
+            MPI((synchronous ? MPI_Issend : MPI_Isend)(mine, size, MPI_BYTE, 0, TAG, parent, &request));
             MPI(MPI_Request_free(&request));
         } else {
             MPI(MPI_Send(buf, size, MPI_BYTE, 0, TAG, parent));
         }
+    }
+    if (freed && MANY == count) {
+        MPI(MPI_Comm_free(&parent));
     }
     guarded_free(buf, LARGE);
 }

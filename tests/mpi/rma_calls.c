@@ -67,7 +67,8 @@ static void kinds(void) {
     MPI(MPI_Win_free(&win));
 }
 
-// What is sent must fit into the buffer, not fill it (MPI-3.1, 11.3): a put's into the target's, a get's into the origin's.
+// What is sent must fit into the buffer, not fill it (MPI-3.1, 11.3): a put's into the target's, a get's into the
+// origin's.
 static void fits(int dynamic) {
     enum { CELLS = 64 };
     test_note = dynamic ? "less than the buffer, in a dynamic window" : "less than the buffer";
@@ -93,16 +94,16 @@ static void fits(int dynamic) {
     MPI(MPI_Type_vector(8, 1, 2, MPI_INT, &every_other));
     MPI(MPI_Type_commit(&every_other));
     MPI(MPI_Win_fence(0, win));
-    MPI(MPI_Put(ones, 3, MPI_INT, right, there, 1, every_other, win));                                  // cells 0, 2, 4
-    MPI(MPI_Put(ones, 1, MPI_INT, right, there + 20 * sizeof(int), 4, MPI_INT, win));                   // 20
-    MPI(MPI_Put(ones, 0, MPI_INT, right, there + 24 * sizeof(int), 4, MPI_INT, win));                   // none
+    MPI(MPI_Put(ones, 3, MPI_INT, right, there, 1, every_other, win));                // cells 0, 2, 4
+    MPI(MPI_Put(ones, 1, MPI_INT, right, there + 20 * sizeof(int), 4, MPI_INT, win)); // 20
+    MPI(MPI_Put(ones, 0, MPI_INT, right, there + 24 * sizeof(int), 4, MPI_INT, win)); // none
     MPI(MPI_Accumulate(ones, 2, MPI_INT, right, there + 30 * sizeof(int), 1, every_other, MPI_SUM, win)); // 30, 32
     EXPECT(MPI_Put(ones, 3, MPI_INT, right, there, 2, MPI_INT, win), MPI_ERR_TRUNCATE);
     EXPECT(MPI_Put(ones, 1, MPI_INT, right, there + (CELLS - 1) * sizeof(int), 2, MPI_INT, win),
            dynamic ? MPI_SUCCESS : MPI_ERR_RMA_RANGE); // what is attached the target alone knows
     EXPECT(MPI_Get(got, 1, MPI_INT, right, there, 2, MPI_INT, win), MPI_ERR_TRUNCATE);
     MPI(MPI_Win_fence(0, win));
-    MPI(MPI_Get(got, 2, every_other, right, there + 40 * sizeof(int), 3, MPI_INT, win));      // got 0, 2, 4
+    MPI(MPI_Get(got, 2, every_other, right, there + 40 * sizeof(int), 3, MPI_INT, win));   // got 0, 2, 4
     MPI(MPI_Get(got + 20, 40, MPI_INT, right, there + 50 * sizeof(int), 2, MPI_INT, win)); // got 20, 21
     MPI(MPI_Win_fence(0, win));
     for (int i = 0; i < CELLS; ++i) {

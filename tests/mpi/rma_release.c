@@ -10,8 +10,7 @@ static volatile int *words; // of process 0, all see them: [0] the others are th
 
 // Computes until so many others are through.
 static void compute(int others, const char *what) {
-    for (const double end = now() + SECONDS; words[0] < others && now() < end;) {
-    }
+    for (const double end = now() + SECONDS; words[0] < others && now() < end;) {}
     CHECK(words[0] >= others, "%s: they wait for a call of this process", what);
 }
 
@@ -40,13 +39,11 @@ static void locks(MPI_Win win, MPI_Aint there, volatile int *cell) {
         compute(n_ranks > 2 ? 2 : 1, test_note);
         MPI(MPI_Waitall(4, r, MPI_STATUSES_IGNORE));
     } else if (1 == my_rank) {
-        for (const double end = now() + SECONDS; SECOND != cell[0] && now() < end;) {
-        }
+        for (const double end = now() + SECONDS; SECOND != cell[0] && now() < end;) {}
         CHECK(SECOND == cell[0], "the cell is %d", cell[0]);
         __atomic_add_fetch(&words[0], 1, __ATOMIC_SEQ_CST);
     } else {
-        while (0 == words[1]) {
-        }
+        while (0 == words[1]) {}
         MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
         MPI(MPI_Put(&third, 1, MPI_INT, 1, there + (MPI_Aint) sizeof(int), 1, MPI_INT, win));
         MPI(MPI_Win_unlock(1, win));

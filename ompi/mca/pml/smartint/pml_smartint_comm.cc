@@ -132,6 +132,9 @@ int pml_smartint_add_comm(ompi_communicator_t *comm) noexcept {
 
 int pml_smartint_del_comm(ompi_communicator_t *comm) noexcept {
     engine &e = engine::instance();
+    if (MPI_COMM_SELF == comm) { // the first that MPI_Finalize takes away: requests under way need theirs
+        e.see_out();
+    }
     e.enter();
     e.drop_context(comm->c_contextid); // the number will be used again
     e.leave();

@@ -78,6 +78,7 @@ inline constexpr std::uint32_t least_payload = 256;
 
 struct endpoint {
     std::uint64_t name = 0; // job << 32 | process
+    std::uint32_t full_round = 0; // of the engine's rounds through its sends: the one in which it took no more
     route way = route::network;
     std::uint16_t slot = 0; // on this node, for route::shared
     std::uint32_t pid = 0;

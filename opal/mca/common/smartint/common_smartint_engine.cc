@@ -194,16 +194,9 @@ void engine::stop_thread() {
 }
 
 void engine::finish() {
-    bool first = false;
-    if (started_) {
-        enter(); // the thread looks at it
-        first = !std::exchange(at_end_, true);
-        leave();
-    }
-    if (first) {
-        see_out();
-    }
+    see_out();
     stop_thread();
+    const bool first = started_ && !std::exchange(counted_, true);
     const std::string &path = params_.stats_file;
     if (first && !path.empty() && !write_stats(stats_, path.c_str(), static_cast<int>(me_.name & 0x7fffffff))) {
         const std::string remedy = std::string("it cannot be written (") + std::strerror(errno) +
@@ -251,7 +244,7 @@ void engine::stop() {
     waker_.close();
     bells_.close();
     made_board_ = false;
-    at_end_ = false;
+    at_end_ = counted_ = false;
     orphans_ = 0;
     board_ = board_owner{};
     segment_.close();

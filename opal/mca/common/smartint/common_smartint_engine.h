@@ -77,6 +77,8 @@ public:
     // and peers that go away are not missed. What is under way still moves with each pass. Waits until what was sent to
     // other jobs is out; those of this one have waited for each other.
     void finish();
+    // Of that: who goes away is not missed from here on, and the waiting. Not under the gate; idempotent.
+    void see_out();
     // From here on no callback is made for messages that come in or go out; those to go out still do.
     void forget_callers();
     void stop(); // everything; idempotent
@@ -345,7 +347,6 @@ private:
     void give_up_orphans();
     unsigned fail_peer_operations(endpoint *ep); // how many
     bool owes_other_jobs();
-    void see_out();
 
     // ---- messages that go out (engine_send.cc)
     // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
@@ -435,6 +436,7 @@ private:
     void deactivate(send_op *op);
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
+    bool has_room(const send_op *op) const { return op->peer->lost || op->peer->full_round != pump_round_; }
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
     network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
@@ -477,6 +479,7 @@ private:
 
     bool started_ = false;
     bool at_end_ = false;
+    bool counted_ = false; // the counters are in their file
     unsigned orphans_ = 0;   // receives whose peer is lost, see orphan()
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
@@ -566,6 +569,8 @@ private:
     id_table<recv_op> receives_;
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
+    send_op **active_tail_ = &active_head_;
+    std::uint32_t pump_round_ = 0;
     std::atomic<bool> pumps_{false}; // there is one; relaxed: what waits reads it outside the gate, as a hint
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order

@@ -26,11 +26,8 @@ void engine::activate(send_op *op) {
     op->active_link = nullptr;
     const bool first = nullptr == active_head_;
     pumps_.store(true, std::memory_order_relaxed);
-    send_op **p = &active_head_;
-    while (nullptr != *p) {
-        p = &(*p)->active_link;
-    }
-    *p = op;
+    *active_tail_ = op;
+    active_tail_ = &op->active_link;
     if (first && !by_thread_) {
         publish_inside(); // busy: other receivers read by themselves
     }
@@ -40,6 +37,9 @@ void engine::deactivate(send_op *op) {
     for (send_op **p = &active_head_; nullptr != *p; p = &(*p)->active_link) {
         if (*p == op) {
             *p = op->active_link;
+            if (nullptr == *p) {
+                active_tail_ = p;
+            }
             if (nullptr == active_head_) {
                 pumps_.store(false, std::memory_order_relaxed);
                 if (!by_thread_) {
@@ -53,10 +53,11 @@ void engine::deactivate(send_op *op) {
 
 unsigned engine::pump_sends() {
     unsigned events = 0;
+    ++pump_round_;
     for (send_op *op = active_head_; nullptr != op;) {
         send_op *next = op->active_link;
         const std::uint64_t before = op->moved;
-        const bool over = wire::mode::write == op->how ? pump_writes(op) : pump_fragments(op);
+        const bool over = wire::mode::write == op->how ? pump_writes(op) : has_room(op) && pump_fragments(op);
         events += (over || before != op->moved) ? 1 : 0;
         if (over) {
             deactivate(op);
@@ -93,6 +94,7 @@ bool engine::pump_fragments(send_op *op) {
         auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, op->wanted - op->moved));
         const auto r = in_place ? send_fragment_in_place(op, bytes) : send_fragment(op, &bytes);
         if (network::result::again == r) {
+            ep->full_round = pump_round_;
             break;
         }
         if (network::result::broken == r) {

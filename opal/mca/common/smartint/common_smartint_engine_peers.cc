@@ -144,9 +144,12 @@ bool engine::is_lost(endpoint *ep) {
     return ep->lost;
 }
 
-// A send may have returned before its message was out, and the peer may receive it long after this process has ended.
+// A send may have returned before its message was out, or its request may have been freed, and the peer may receive it
+// long after this process would have ended.
 bool engine::owes_other_jobs() {
-    return std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
+    bool begun = false;
+    sends_.each([&](const send_op *op) { begun = begun || (of_another_job(op->peer) && !op->peer->lost); });
+    return begun || std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
         return route::network == ep->way && !ep->lost && of_another_job(ep.get()) &&
                (nullptr != ep->pending_head || (nullptr != ep->control && network_.unsent(ep->control)) ||
                 (nullptr != ep->bulk && network_.unsent(ep->bulk)));
@@ -155,6 +158,12 @@ bool engine::owes_other_jobs() {
 
 // Until the peer has come to MPI and taken it, or is lost: as long as a send would have waited that kept nothing.
 void engine::see_out() {
+    if (!started_) {
+        return;
+    }
+    enter(); // the thread looks at it
+    at_end_ = true;
+    leave();
     constexpr std::chrono::microseconds nap{100};
     const auto owed = [this] {
         enter();

@@ -64,7 +64,7 @@ void engine::receive(recv_op *op) {
 // more than that is expected the thread sleeps at the transport.
 void engine::expect(recv_op *op) {
     if (op->capacity > arming_floor(op->peer) || (nullptr != op->peer && route::network != op->peer->way) ||
-        !can_arm()) {
+        !thread_ || !strategy_->arm()) { // no board is needed for it
         return;
     }
     op->expected = static_cast<std::uint32_t>(op->capacity); // at most network_eager_limit

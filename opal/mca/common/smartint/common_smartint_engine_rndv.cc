@@ -178,8 +178,10 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
     }
+    const std::uint64_t id = op->id;
     if (sent::broken == send_or_queue(ep, {wire::cts, a, op->memory.key, a.key_bytes})) {
-        if (op->orphaned) { // without an answer nothing is on its way
+        // It may be over by that, and a blocking one its caller's. Without an answer nothing is on its way.
+        if (op == receives_.find(id) && op->orphaned) {
             op->failed = true;
             complete(op);
         }

@@ -92,9 +92,9 @@ void glue_provide_ways(opal_proc_t **procs, std::size_t count) {
     glue_join_board();
     const bool needed = std::any_of(procs, procs + count, [](const opal_proc_t *proc) {
         modex m;
-        return proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid &&
-               0 != opal_compare_proc(proc->proc_name, OPAL_PROC_MY_NAME) && glue_read(proc->proc_name, &m) &&
-               has_no_board_with(m);
+        return proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid ||
+               (0 != opal_compare_proc(proc->proc_name, OPAL_PROC_MY_NAME) && glue_read(proc->proc_name, &m) &&
+                has_no_board_with(m));
     });
     if (needed) {
         glue_open_network();
