@@ -102,13 +102,7 @@ done
 # ---- ends
 
 ranks_on() { local pid; for pid in $(pids phases); do [ "$(node_of "$pid")" = "$1" ] && echo "$pid"; done; }
-daemon_on() {      # its environment is a fresh one and tells nothing: it is known by its node
-    local pid
-    for pid in /proc/[0-9]*; do
-        [ "$(cat "$pid/comm" 2>/dev/null)" = orted ] && [ "$(node_of "${pid#/proc/}")" = "$1" ] && echo "${pid#/proc/}"
-    done
-}
-end_by() {      # end_by NAME COMMAND
+ended_by() {
     begin_phases "$1" 60 20 "${S[@]}"
     reached ready
     proceed begin
@@ -119,6 +113,9 @@ end_by() {      # end_by NAME COMMAND
     job_over() { ! kill -0 "$JOB" 2>/dev/null; }
     until_true 40 job_over || complain "mpirun still ran 40 s after"
     end_job
+}
+end_by() {      # end_by NAME COMMAND
+    again_if_mpirun_fails ended_by "$@"
     [ "$RC" -ne 0 ] || complain "exit code 0"
     LIB_SHM_NAMES=${OF_US_ONLY:+smartint}
     LIB_SHM_NAMES=${LIB_SHM_NAMES:-'smartint|vader|psm'}
@@ -131,7 +128,7 @@ end_by() {      # end_by NAME COMMAND
     end_by all-of-a-node-killed 'kill -KILL $(ranks_on n0)'
     end_by mpirun-terminated 'kill -TERM "$JOB"'
     # with its daemon stock Open MPI loses whoever would tidy up for it
-    OF_US_ONLY=yes end_by daemon-killed 'kill -KILL $(daemon_on n1)'
+    OF_US_ONLY=yes end_by daemon-killed 'kill -KILL $(daemons_on n1)'
 }
 
 cluster_down faults

@@ -102,4 +102,10 @@ node_of() {      # the node a process is on, by its pid namespace
         [ "$space" != "$(cat "$NSC_RUN/$node/pidns")" ] || echo "$node"
     done
 }
+daemons_on() {      # Open MPI's: their environment is a fresh one and tells nothing, so they are known by their node
+    local pid
+    for pid in $(pgrep -x orted); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done
+}
+# Ranks are children of the daemons, which have left whatever mpirun started them by.
+rank_parents() { local node; for node in $(cluster_nodes); do daemons_on "$node"; done; }
 helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done; }

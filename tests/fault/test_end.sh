@@ -30,7 +30,7 @@ ended_within() {      # ended_within SECONDS: the launcher is gone, counted from
     AFTER_MS=$(($(milliseconds) - from))
 }
 
-end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
+ended_by() {
     local name=$1 when=$2 how=$3
     shift 3
     begin_phases "$name" 150 10 "$@"
@@ -43,6 +43,9 @@ end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
     CRASH_ASKED_FOR=${ASKED_FOR:-}
     ended_within 60
     end_job
+}
+end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
+    again_if_mpirun_fails ended_by "$@"
     [ "$RC" -ne 0 ] || complain "exit code 0"
     [ -z "${ASKED_FOR:-}" ] || expect_crash "$ASKED_FOR"
     CRASH_ASKED_FOR=
@@ -110,20 +113,24 @@ self_pid() {
     done | head -n 1
 }
 helper_began() { [ -e "$WORK/helper-began" ]; }
-for who in 0 1; do
+both_there() { [ -n "$(self_pid 0)" ] && [ -n "$(self_pid 1)" ]; }
+killed_in_init() {      # killed_in_init RANK
+    WATCHED=(self)
     rm -f "$WORK/helper-began"
-    begin_job "killed-in-init-$who" 120 "${S[@]}" --mca smartint_network always --mca smartint_helper_path "$WORK/sleeper" \
+    begin_job "killed-in-init-$1" 120 "${S[@]}" --mca smartint_network always --mca smartint_helper_path "$WORK/sleeper" \
         "$PROGRAM"
     WATCHED=(self sleep)
-    both_there() { [ -n "$(self_pid 0)" ] && [ -n "$(self_pid 1)" ]; }
     until_true 30 helper_began || complain "the helper's program did not start"
     until_true 30 both_there || complain "the ranks did not start"
-    kill -KILL "$(self_pid $who)" || complain "nobody to kill"
+    kill -KILL "$(self_pid "$1")" || complain "nobody to kill"
     ended_within 60
     end_job
-    expect_end
     # The sleeper is no helper and ends by nobody but us.
     for pid in $(pids sleep); do kill -KILL "$pid"; done
+}
+for who in 0 1; do
+    again_if_mpirun_fails without_shared_locks killed_in_init $who
+    expect_end
     verdict
 done
 
@@ -148,16 +155,32 @@ expect_silence
 verdict
 
 # One of two is killed: the other does not notice.
-begin_phases two-one-killed 150 1 "${S[@]}"
-reached ready
-proceed begin
-reached moving
-# shellcheck disable=SC2086
-timeout -k 5 "$(scaled 60)" $LAUNCHER -x SMARTINT_TEST_ID "${S[@]}" "$PROGRAMS/abort" 150 kill </dev/null >"$LOG.second" 2>&1 &&
-    complain "the second job was to fail"
-proceed go
-end_job
-expect_ok
+two_one_killed() {
+    local second status watch
+    begin_phases two-one-killed 150 1 "${S[@]}"
+    WATCHED=(phases abort)
+    reached ready
+    proceed begin
+    reached moving
+    # shellcheck disable=SC2086
+    timeout -k 5 "$(scaled 60)" $LAUNCHER -x SMARTINT_TEST_ID "${S[@]}" "$PROGRAMS/abort" 150 kill </dev/null >"$LOG.second" 2>&1 &
+    second=$!
+    watch_mpirun $second "$LOG.second" abort 2>/dev/null &
+    watch=$!
+    wait $second
+    status=$?
+    { kill $watch; wait $watch; } 2>/dev/null
+    case $status in
+    0) complain "the second job was to fail" ;;
+    124) complain "the second job hung" ;;
+    esac
+    kill -0 "$JOB" || complain "the first job was over before the second"
+    proceed go
+    end_job
+    expect_ok
+    ! mpirun_failed $status "$LOG.second" || MPIRUN_FAILED=yes
+}
+again_if_mpirun_fails two_one_killed
 verdict
 
 fault_done

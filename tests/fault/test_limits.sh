@@ -70,8 +70,7 @@ limited() { printf '%s\n' "ulimit $1; shift; exec \"\$@\"" >"$WORK/limited.sh"; 
 program spin
 for n in 14 16 18 20 24 32; do
     limited "-n $n"
-    begin_job "descriptors-$n" 30 "${S[@]}" bash "$WORK/limited.sh" - "$PROGRAM" 0.5 2
-    end_job
+    again_if_mpirun_fails one_job "descriptors-$n" 30 "${S[@]}" bash "$WORK/limited.sh" - "$PROGRAM" 0.5 2
     # right data with at most two messages of smartint's, of helper and thread, or an end that somebody explains
     ours=$(messages | grep -ci smartint)
     [ "$ours" -le 2 ] || complain "$ours messages of smartint's"

@@ -79,17 +79,18 @@ program rma_random
 
 # ---- ranks: whoever waits for a lock, a fence or an answer of the dead one does not wait for ever
 
-for flavor in create allocate; do
-    begin_job "windows-rank-killed-$flavor" 90 "${S[@]}" "$PROGRAM" 24 100000 "$flavor" busy
+rank_killed() {      # rank_killed NAME LAUNCHER-ARGS...
+    begin_job "$1" 90 "${@:2}"
     hit_later 0.8 KILL rma_random
     end_job
+}
+for flavor in create allocate; do
+    again_if_mpirun_fails rank_killed "windows-rank-killed-$flavor" "${S[@]}" "$PROGRAM" 24 100000 "$flavor" busy
     expect_end
     verdict
 done
-begin_job windows-rank-killed-network 90 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+again_if_mpirun_fails rank_killed windows-rank-killed-network "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
     "$PROGRAM" 25 100000 create busy
-hit_later 0.8 KILL rma_random
-end_job
 expect_end
 verdict
 

@@ -5,6 +5,10 @@
 #   snapshot_before              note what is on the machine before a test
 #   check_after PROGRAM...       0 when nothing is left; else 1, and $LEFT_BEHIND says what
 #   check_output FILE            0 when FILE holds no unexpected line; else 1, $UNEXPECTED has the first with text
+#   until_true SECONDS COMMAND...   try it until it succeeds; SECONDS are times SMARTINT_TIME_SCALE
+#   watch_mpirun PID LOG PROGRAM...   beside a job (PID: its `timeout`): ends an mpirun that stands still
+#   mpirun_failed STATUS LOG...  mpirun itself failed at the end of the job, which shows nothing of ours
+#   tidy_after_mpirun PROGRAM... remove what that one left
 #   pass NAME [SECONDS]          print and record a result
 #   fail NAME REASON [LOG]        and print how the log ends: elsewhere that is all one gets to see
 #   skip NAME REASON
@@ -69,6 +73,22 @@ summary() {
     [ "$LIB_SKIPPED" -eq 0 ] || lib_say "$LIB_SKIPPED skipped"
     lib_say "$LIB_PASSED passed, $LIB_FAILED failed"
     [ "$LIB_FAILED" -eq 0 ]
+}
+
+# ---- time ----------------------------------------------------------------------------------------
+
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+
+scaled() { echo $(($1 * ${SMARTINT_TIME_SCALE:-1})); }
+
+# until_true SECONDS COMMAND...
+until_true() {
+    local end=$(($(milliseconds) + $(scaled "$1") * 1000))
+    shift
+    until "$@"; do
+        [ "$(milliseconds)" -lt "$end" ] || return 1
+        sleep 0.02
+    done
 }
 
 # ---- what is there -------------------------------------------------------------------------------
@@ -186,6 +206,67 @@ check_after() {
         unset TMPDIR
     fi
     [ -z "$left" ]
+}
+
+# ---- mpirun --------------------------------------------------------------------------------------
+
+# mpirun of Open MPI 4.1, on PMIx 4, sometimes stands still for ever in PMIx_server_finalize after an abort, on a lock in
+# memory that is freed, or crashes there. No code of ours is in it. Where all that it started has been over for some
+# seconds it is ended here, and the job runs once more. What is not over is waited for: a hang of ours stays one.
+STANDS_STILL="mpirun stands still, and all that it started is over"
+MPIRUN_TRIES=3      # of a job whose mpirun fails
+
+mpirun_below() {      # mpirun_below PID: there may be scripts between
+    local pid
+    for pid in $(pgrep -P "$1"); do
+        case $(cat "/proc/$pid/comm" 2>/dev/null) in
+        mpirun* | orterun*) echo "$pid" ;;
+        *) mpirun_below "$pid" || continue ;;
+        esac
+        return
+    done
+    return 1
+}
+
+rank_parents() { echo "$1"; }      # rank_parents PID-OF-MPIRUN: on several nodes they are others
+
+watch_mpirun() {
+    local job=$1 log=$2 mpirun parents states seen=no over=0 look=0.1      # a short job's ranks are soon gone
+    shift 2
+    while sleep "$look" && kill -0 "$job"; do
+        mpirun=$(mpirun_below "$job") || continue
+        parents=$(rank_parents "$mpirun" | paste -sd,)
+        states=$([ -z "$parents" ] || ps -o state= --ppid "$parents" | tr -d '[:space:]')
+        [ -z "$states" ] || seen=yes look=1
+        if [ $seen = yes ] && [ -z "${states//Z/}" ] && [ -z "$(lib_processes "$@")" ]; then
+            over=$((over + 1))
+        else
+            over=0
+        fi
+        if [ "$over" -ge "$(scaled 8)" ]; then
+            printf '\n%s\n' "$STANDS_STILL" >>"$log"
+            # shellcheck disable=SC2086
+            kill -KILL "$mpirun" ${parents//,/ }
+            return
+        fi
+    done
+}
+
+mpirun_failed() {
+    local status=$1
+    shift
+    grep -qxF "$STANDS_STILL" "$@" || { [ "$status" -eq 139 ] && ! grep -qE 'on signal|Signal: ' "$@"; }
+}
+
+# What it would have removed.
+tidy_after_mpirun() {
+    local path
+    lib_all_over() { [ -z "$(lib_processes "$@")" ]; }
+    until_true 10 lib_all_over "$@"
+    [ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"/*
+    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
+        case $path in */vader_segment.*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
+    done
 }
 
 # ---- output --------------------------------------------------------------------------------------

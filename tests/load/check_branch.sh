@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
@@ -8,6 +8,9 @@
 # installation: the built components are put where Open MPI looks in a HOME of the test's own.
 #
 # WRAPPER_CC, MPIRUN, INFO: Open MPI's programs. (Not OMPI_MPICC: by that name mpicc takes its compiler.)
+
+test -n "${BASH_VERSION:-}" || exec bash "$0" # what watches mpirun is written for it
+. "$top_srcdir/tests/harness/lib.sh"
 
 for tool in "$WRAPPER_CC" "$MPIRUN" "$INFO"; do
     if ! test -x "$tool"; then
@@ -25,7 +28,8 @@ if test -n "${SANITIZED# }"; then
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/smb.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
+job=
+trap '[ -z "$job" ] || kill "$job"; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 failed=0
 
@@ -96,18 +100,34 @@ done
 
 # ---- jobs
 
-# Stock Open MPI loses a help message now and then, and says so: then once more.
+# Stock Open MPI loses a help message now and then, and says so, or its mpirun fails: then once more.
 run()
 {
     root=
     test "$(id -u)" -ne 0 || root=--allow-run-as-root
+    failures=0
     for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        snapshot_before
         # shellcheck disable=SC2086
         timeout -k 5 60 "$MPIRUN" $root --oversubscribe --bind-to none -n 2 \
-            -x "LD_PRELOAD=$work/5.0.1.so" "$@" "$work/one" >"$work/log" 2>&1
+            -x "LD_PRELOAD=$work/5.0.1.so" "$@" "$work/one" >"$work/log" 2>&1 &
+        job=$!
+        watch_mpirun $job "$work/log" one 2>/dev/null &
+        watch=$!
+        wait $job
         status=$?
-        grep -q 'ORTE_ERROR_LOG.*show_help\.c' "$work/log" || break
-        echo "# attempt $try: Open MPI lost a message"
+        job=
+        { kill $watch; wait $watch; } 2>/dev/null
+        if mpirun_failed $status "$work/log"; then
+            tidy_after_mpirun one
+            failures=$((failures + 1))
+            test $failures -lt $MPIRUN_TRIES || break
+            echo "# attempt $try: mpirun itself failed"
+        elif grep -q 'ORTE_ERROR_LOG.*show_help\.c' "$work/log"; then
+            echo "# attempt $try: Open MPI lost a message"
+        else
+            break
+        fi
     done
     return $status
 }

@@ -89,7 +89,7 @@ matches() { cat "$1".* 2>/dev/null | awk '$1 == "thread_matches" { n += $2 } END
 memory_mb() { awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; }
 
 run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
-    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason stats n
+    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason stats n watch try
     shift 5
     [ "$args" = - ] && args=
     args=${args//,/ }
@@ -109,15 +109,38 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         rm -f "$stats".*
         set -- -x "LD_PRELOAD=$build/libbusy.so" --mca smartint_stats_file "$stats.%r" "$@"
     fi
-    snapshot_before tmp || exit 2
-    start=$(date +%s%N)
-    # shellcheck disable=SC2086
-    timeout -k 5 "$limit" $launcher -np "$np" "$@" "$build/$program" $args \
-        </dev/null >"$log" 2>"$log.err"
-    rc=$?
-    seconds=$(awk "BEGIN {printf \"%.1f\", ($(date +%s%N) - $start) / 1e9}")
     reason=
-    if [ "${seconds%.*}" -ge "$limit" ]; then
+    for ((try = 1; ; try++)); do
+        snapshot_before tmp || exit 2
+        start=$(date +%s%N)
+        # shellcheck disable=SC2086
+        timeout -k 5 "$limit" $launcher -np "$np" "$@" "$build/$program" $args \
+            </dev/null >"$log" 2>"$log.err" &
+        job=$!
+        watch=
+        if [[ ",$tags_here," == *",dies,"* ]]; then
+            watch_mpirun $job "$log" "$program" </dev/null 2>/dev/null &
+            watch=$!
+        fi
+        { wait $job; } 2>/dev/null
+        rc=$?
+        job=
+        [ -z "$watch" ] || { kill $watch; wait $watch; } 2>/dev/null
+        seconds=$(awk "BEGIN {printf \"%.1f\", ($(date +%s%N) - $start) / 1e9}")
+        [ -n "$watch" ] && mpirun_failed $rc "$log" "$log.err" || break
+        tidy_after_mpirun "$program"
+        if [ $try -eq $MPIRUN_TRIES ]; then
+            reason="mpirun itself failed each of $try times"
+            break
+        elif ! check_after "$program"; then
+            reason="left behind: $LEFT_BEHIND"
+            break
+        fi
+        echo "# $name once more, as stock Open MPI's mpirun failed"
+    done
+    if [ -n "$reason" ]; then
+        :
+    elif [ "${seconds%.*}" -ge "$limit" ]; then
         reason="timed out after $limit s"
     elif [[ ",$tags_here," == *",dies,"* ]]; then      # a rank kills itself: mpirun must say so
         [ $rc -ne 0 ] || reason="a rank was killed but mpirun returned 0"
@@ -149,7 +172,8 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     fi
 }
 
-trap '[ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"' EXIT
+job=      # timeout, which ends mpirun
+trap '[ -z "$job" ] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null; [ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"' EXIT
 trap 'exit 130' INT TERM
 
 selected=0

@@ -53,11 +53,6 @@ draw() {
 
 # ---- kills ---------------------------------------------------------------------------------------------
 
-# Stock Open MPI 4.1.4 hangs in PMIx_server_finalize of its mpirun if a rank dies in MPI_Init while it holds a lock that
-# PMIx (gds ds21) shares with it: with pml ob1 in one of some thirty jobs both of whose ranks are killed there. Without
-# that shared memory nobody can take the lock along.
-without_shared_locks() { export PMIX_MCA_gds=hash; }
-
 job_over() { ! kill -0 "$JOB" 2>/dev/null; }
 
 # victims WHO [RANK...]: sets VICTIMS to their pids; waits until there are some, or the job is over
@@ -99,7 +94,7 @@ KILLS=kills # how the tests are called
 
 # One job, of which somebody is hit. All of it comes from the seed but the moment itself, which the machine's load moves.
 kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
-    local seed=$1 seconds=$2 np who how when pause threads times rank dead=no stopped= lost arguments
+    local seed=$1 seconds=$2 np who how when threads times rank dead lost arguments drawn
     shift 2
     seed_random "$seed"
     draw $#
@@ -118,39 +113,10 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     draw $((seconds * 1300)); when=$((DRAWN + 50))
     draw "$np"; rank=$DRAWN
     draw 4; times=$((DRAWN + 1))
-    HITS=
-    # shellcheck disable=SC2086
-    begin_job "$KILLS-$seed-$who-$how" 150 -np "$np" $arguments "$TORTURE" --seed "$seed" --time "$seconds" --threads "$threads" \
-        --messages 60
-    lib_say "# seed $seed: np $np, $threads threads, $arguments; $how of $who $rank at $when ms"
     [ $who != all ] || rank=$(seq 0 $((np - 1)) | xargs)
-    at $when
-    # shellcheck disable=SC2086
-    case $who$how in
-    helperKILL) victims helper && hit KILL ;;
-    rankKILL) victims rank $rank && hit KILL && dead=yes ;;
-    helperSTOP)
-        # it stays so to the end; a stopped process cannot end, so it has to go on then
-        victims helper && hit STOP && stopped=$VICTIMS
-        ;;
-    *STOP)
-        while [ $times -gt 0 ] && victims rank $rank; do
-            hit STOP
-            draw 900; pause=$((DRAWN + 5))
-            sleep "$(awk "BEGIN { print $pause / 1000 }")"
-            hit CONT
-            draw 300
-            sleep "$(awk "BEGIN { print $DRAWN / 1000 }")"
-            times=$((times - 1))
-        done
-        ;;
-    esac
-    if [ $dead = yes ]; then
-        until_true 60 job_over || complain "mpirun still ran 60 s after"
-    fi
-    end_job
-    [ -z "$stopped" ] || { VICTIMS=$stopped; hit CONT; }
-    lib_say "#   $HITS"
+    lib_say "# seed $seed: np $np, $threads threads, $arguments; $how of $who $rank at $when ms"
+    drawn=$RANDOM_STATE
+    again_if_mpirun_fails job_with_kills
     if [ $dead = yes ]; then
         # killed in its last moment, after MPI_Finalize, a rank is not missed
         [ "$RC" -ne 0 ] || grep -qx ok "$LOG" || complain "exit code 0, and the job did not end well"
@@ -162,11 +128,48 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     verdict
 }
 
+# The job of a round, in the variables of kill_round; what is drawn here is the same each time.
+job_with_kills() {
+    local left=$times stopped= pause
+    RANDOM_STATE=$drawn
+    dead=no
+    HITS=
+    # shellcheck disable=SC2086
+    begin_job "$KILLS-$seed-$who-$how" 150 -np "$np" $arguments "$TORTURE" --seed "$seed" --time "$seconds" --threads "$threads" \
+        --messages 60
+    at $when
+    # shellcheck disable=SC2086
+    case $who$how in
+    helperKILL) victims helper && hit KILL ;;
+    rankKILL) victims rank $rank && hit KILL && dead=yes ;;
+    helperSTOP)
+        # it stays so to the end; a stopped process cannot end, so it has to go on then
+        victims helper && hit STOP && stopped=$VICTIMS
+        ;;
+    *STOP)
+        while [ $left -gt 0 ] && victims rank $rank; do
+            hit STOP
+            draw 900; pause=$((DRAWN + 5))
+            sleep "$(awk "BEGIN { print $pause / 1000 }")"
+            hit CONT
+            draw 300
+            sleep "$(awk "BEGIN { print $DRAWN / 1000 }")"
+            left=$((left - 1))
+        done
+        ;;
+    esac
+    if [ $dead = yes ]; then
+        until_true 60 job_over || complain "mpirun still ran 60 s after"
+    fi
+    end_job
+    [ -z "$stopped" ] || { VICTIMS=$stopped; hit CONT; }
+    lib_say "#   $HITS"
+}
+
 kill_rounds() {      # kill_rounds COUNT SECONDS CONFIGURATION...
     local count=$1 i
     shift
-    without_shared_locks
     for ((i = 0; i < count; i++)); do
-        kill_round $((FIRST_SEED + i)) "$@"
+        without_shared_locks kill_round $((FIRST_SEED + i)) "$@"
     done
 }
