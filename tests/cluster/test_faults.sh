@@ -10,7 +10,6 @@ cluster_up 2 200mbit
 PPN=2
 set_launcher
 
-two_helpers() { [ -n "$(helpers_on n0)" ] && [ -n "$(helpers_on n1)" ]; }
 hit() {      # hit SIGNAL PIDS...
     local signal=$1
     shift
@@ -90,8 +89,8 @@ verdict
 for how in "create" "allocate nonblocking"; do
     read -r flavor more <<<"$how"
     begin_job "windows-helpers-killed-$flavor" 120 "${W[@]}" "$PROGRAM" 32 400 "$flavor" busy $more
+    until_true 60 has_begun || complain "no epoch was begun"
     until_true 20 two_helpers || complain "not a helper on each node"
-    sleep 0.5
     hit KILL $(helper_pids)
     end_job
     expect_ok

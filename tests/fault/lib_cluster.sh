@@ -108,4 +108,11 @@ daemons_on() {      # Open MPI's: their environment is a fresh one and tells not
 }
 # Ranks are children of the daemons, which have left whatever mpirun started them by.
 rank_parents() { local node; for node in $(cluster_nodes); do daemons_on "$node"; done; }
+helper_up_on() {      # helper_up_on NODE: one, as helpers_up
+    local all
+    all=$(helpers_on "$1")
+    # shellcheck disable=SC2086
+    [ "$(wc -w <<<"$all")" -eq 1 ] && all_up $all
+}
+two_helpers() { helper_up_on n0 && helper_up_on n1; }
 helpers_on() { local pid; for pid in $(helper_pids); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done; }

@@ -302,8 +302,22 @@ reached() {      # reached STEP: wait for it; ends the job if it does not come
 reached_or_over() { [ -e "$STEPS/$1" ] || ! kill -0 "$JOB" 2>/dev/null; }
 proceed() { : >"$STEPS/$1"; }
 
-there_is() { [ -n "$(pids "$1")" ]; }
+# rma_random's windows are made: MPI_Init is over in all ranks.
+has_begun() { grep -qx '# begun' "$LOG"; }
+
 # The helper's last name comes with its second process: the first one is gone soon.
 helper_pids() { pids smartintd; }
 no_helper() { [ -z "$(helper_pids)" ]; }
-one_helper() { [ "$(helper_pids | wc -l)" -eq 1 ]; } # what forks it has gone
+# Up: it waits in epoll, and the first process, which opens none, waits no longer for it to have opened everything. That
+# one alone, before it forks, is no helper yet, and the two of them are one that is still busy.
+all_up() {      # all_up PIDS...
+    local pid
+    for pid in "$@"; do find "/proc/$pid/fd" -lname '*eventpoll*' 2>/dev/null | grep -q . || return 1; done
+}
+helpers_up() {      # helpers_up NUMBER: as many, not more
+    local all
+    all=$(helper_pids)
+    # shellcheck disable=SC2086
+    [ "$(wc -w <<<"$all")" -eq "$1" ] && all_up $all
+}
+helper_up() { helpers_up 1; }

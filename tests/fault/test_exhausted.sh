@@ -33,7 +33,7 @@ if command -v prlimit >/dev/null; then
             [ $way = auto ] || arguments+=(--mca smartint_shared_memory 0)
             begin_phases "descriptors-of-$who-$way" 90 0.5 "${arguments[@]}"
             reached ready
-            until_true 30 one_helper || complain "no helper"
+            until_true 30 helper_up || complain "no helper"
             # shellcheck disable=SC2046
             case $who in
             ranks) no_more_descriptors $(pids phases) ;;

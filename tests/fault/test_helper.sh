@@ -8,7 +8,7 @@
 
 S=(-np 2 --mca pml smartint)
 
-helper_there() { until_true 20 there_is smartintd || complain "no helper was started"; }
+HELPERS=1
 
 hit_helpers() {      # hit_helpers SIGNAL
     local all
@@ -24,7 +24,7 @@ phase_job() {      # phase_job NAME WHEN SIGNAL LAUNCHER-ARGS...: signal the hel
     shift 3
     begin_phases "$name" 30 0.6 "$@"
     reached ready
-    helper_there
+    until_true 20 helpers_up "$HELPERS" || complain "there are not $HELPERS helpers"
     [ "$when" != before ] || hit_helpers "$signal"
     proceed begin
     reached moving
@@ -43,7 +43,7 @@ for when in before during after; do
     phase_job "killed-$when" $when KILL "${S[@]}"
 done
 phase_job killed-during-np4 during KILL -np 4 --mca pml smartint
-phase_job killed-during-2-helpers during KILL "${S[@]}" --mca smartint_helpers 2
+HELPERS=2 phase_job killed-during-2-helpers during KILL "${S[@]}" --mca smartint_helpers 2
 phase_job killed-during-network during KILL "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always
 phase_job stopped-before before STOP "${S[@]}"
 phase_job stopped-during during STOP "${S[@]}"
@@ -156,8 +156,7 @@ verdict
 
 begin_phases helpers-16 30 0.3 "${S[@]}" --mca smartint_helpers 16
 reached ready
-sixteen() { [ "$(helper_pids | wc -w)" -eq 16 ]; }
-until_true 20 sixteen || complain "$(helper_pids | wc -w) helpers run"
+until_true 20 helpers_up 16 || complain "$(helper_pids | wc -w) helpers run"
 proceed begin
 proceed go
 end_job

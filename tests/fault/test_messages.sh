@@ -101,7 +101,7 @@ for signal in KILL TERM; do
     for when in before during; do
         begin_phases "helper-lost-$signal-$when" 90 0.3 "${S[@]}" --mca smartint_stats_file "$WORK/stats.%r"
         reached ready
-        until_true 20 one_helper || complain "there is not one helper"
+        until_true 20 helper_up || complain "there is not one helper"
         victim=$(helper_pids)
         if [ $when = before ]; then
             kill "-$signal" "$victim"

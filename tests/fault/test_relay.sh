@@ -10,7 +10,6 @@
 S=(-np 2 --mca pml smartint --mca smartint_stats_file "$WORK/stats.%r")
 cluster_up 2 1gbit
 sum() { awk -v name="$1" '$1 == name { n += $2 } END { print n + 0 }' "$WORK"/stats.[01]; }
-two_helpers() { [ "$(helper_pids | wc -w)" -eq 2 ]; }
 
 relay() {      # relay NAME SIGNAL WHEN: the signal hits both helpers before the transfers or after them
     local victims

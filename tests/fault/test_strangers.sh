@@ -74,7 +74,7 @@ ports_of() {      # as address:port
 
 begin_phases running 90 0.6 "${S[@]}"
 reached ready
-until_true 30 one_helper || complain "no helper"
+until_true 30 helper_up || complain "no helper"
 # Open MPI's own are for any address, the transport's for one.
 # shellcheck disable=SC2046
 PORTS=$(ports_of $(pids phases) $(helper_pids) | grep -vE '^(0\.0\.0\.0|\[::\]|\*):')
@@ -126,7 +126,7 @@ descriptors() { find "/proc/$1/fd" -mindepth 1 2>/dev/null | wc -l; }
 
 begin_phases ports 120 0.6 "${S[@]}" --mca smartint_network always
 reached ready
-until_true 30 one_helper || complain "no helper"
+until_true 30 helper_up || complain "no helper"
 HELPER=$(helper_pids | head -n 1)
 RANKS=$(pids phases)
 PORTS=$(ports_of "$HELPER")

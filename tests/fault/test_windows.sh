@@ -9,8 +9,9 @@
 S=(-np 4 --mca pml smartint --mca osc smartint)
 program rma_random
 
-hit_later() {      # hit_later SECONDS SIGNAL NAME: the first process of that name, once it is there
-    until_true 20 there_is "$3" || { complain "there was no $3"; return; }
+hit_later() {      # hit_later SECONDS SIGNAL NAME: the first process of that name, once there are epochs and a helper
+    until_true 60 has_begun || { complain "no epoch was begun"; return; }
+    until_true 20 helper_up || { complain "there was not one helper"; return; }
     sleep "$1"
     VICTIM=$(pids "$3" | head -n 1)
     kill "-$2" "$VICTIM" 2>/dev/null || complain "$3 had ended before it was hit"

@@ -382,6 +382,10 @@ int main(int argc, char **argv) {
     memset(window, 0, bytes);
     model = calloc((size_t) n_ranks, bytes);
     MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (0 == my_rank) {
+        puts("# begun");
+        fflush(stdout);
+    }
     for (int e = 0; e < epochs; ++e) {
         run_epoch(e);
     }
