@@ -42,7 +42,8 @@ static void show_maps(void) {
     CHECK(NULL != f, "no /proc/self/maps");
     while (NULL != fgets(line, sizeof(line), f)) {
         char *path = strchr(line, '/');
-        if (NULL != path && NULL != strstr(path, "smartint") && 0 != strcmp(path, last)) {
+        // by the file's own name: a clone's directory may be called so
+        if (NULL != path && NULL != strstr(strrchr(path, '/'), "smartint") && 0 != strcmp(path, last)) {
             strcpy(last, path);
             path[strcspn(path, "\n")] = 0;
             printf("# rank %d maps smartint %s\n", my_rank, path);
