@@ -30,7 +30,7 @@ counted() {      # counted NAME MODE SIZE MS CHECK-FUNCTION LAUNCHER-ARGS...
         done
         $check
         { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-        check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+        check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
     done
     cat "$WORK"/stats.* >>"$LOG" 2>/dev/null
     verdict

@@ -33,7 +33,7 @@ counted() {      # counted NAME MODE SIZE CHECK-FUNCTION LAUNCHER-ARGS...
         done
         $check
         { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-        check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+        check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
     done
     cat "$WORK"/stats.* >>"$LOG" 2>/dev/null
     verdict
@@ -181,7 +181,7 @@ for try in 1 2 3; do
         END {if (100 * f > w) print f " of " w}')
     [ -z "$futile" ] || complain "futile wakes: $futile"
     { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-    check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
+    check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
 done
 cat "$WORK"/stats.? >>"$LOG"
 verdict
