@@ -75,10 +75,12 @@ cluster_mpi() {
         -t '!ob1only' "${options[@]}" -- -x SMARTINT_TEST_ID "$@" || MPI_FAILED=1
 }
 
+nodes_are_empty() { IN_NODES=$("$NSC" ps 2>&1) && [ -z "$IN_NODES" ]; }
 cluster_down() {
-    local first left
+    local first left=
     first=$(process_in head)
-    left=$("$NSC" ps 2>/dev/null)
+    # what ends with the last job may take a moment
+    until_true 20 nodes_are_empty || left=${IN_NODES:-nobody can tell}
     "$NSC" down || complain "down failed"
     IS_UP=no
     if [ -n "$left" ]; then
