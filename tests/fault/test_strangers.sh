@@ -54,8 +54,8 @@ board_name() { BOARD=$(find "$SHM" -name "smartint-$(id -u)-*"); [ -n "$BOARD" ]
 begin_job board-has-a-name 60 "${S[@]}" bash "$WORK/late.sh" "$WORK/go" "$PROGRAM" 262144
 until_true 30 board_name || complain "no board was made"
 if [ -n "${BOARD:-}" ]; then
-    mode=$(stat -c '%a %u %F' "$BOARD")
-    [ "$mode" = "600 0 regular file" ] || complain "the board is '$mode'"
+    mode=$(stat -c '%a %u' "$BOARD") # the kind of file stat says in the user's language
+    { [ "$mode" = "600 0" ] && [ -f "$BOARD" ] && [ ! -h "$BOARD" ]; } || complain "the board is '$mode', or no plain file"
     attempts file "$BOARD"
     [ -e "$BOARD" ] || complain "the board's name is gone"
 fi
