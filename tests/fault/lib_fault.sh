@@ -137,11 +137,13 @@ lost_in_stock() {
         grep -qE 'ORTE_ERROR_LOG.*show_help\.c|PMIx_server_finalize' "$LOG"; }
 }
 
+# EACH_TRY=COMMAND run_job ...: before each run of it.
 run_job() {
     local try
     RETRIED=0
     for try in $(seq $MOST_TRIES); do
         RETRIED=$((try - 1))
+        ${EACH_TRY:-}
         RUNS_AGAIN=yes begin_job "$@"
         end_job
         lost_in_stock || break
