@@ -4,7 +4,7 @@
 # Sourced by scripts that run in a guest.
 #
 #   kernel_is_fine NAME       what the kernel said since this was sourced: nothing that tells of a fault
-#   cases LABEL PROGRAM...    records the lines `PASS CASE` and `FAIL CASE` that it prints
+#   cases LABEL PROGRAM...    records the lines `PASS CASE` and `FAIL CASE` that it prints; its exit status has to fit
 
 . "$SMARTINT_TOP/tests/harness/lib.sh"
 [ -n "${VM_GUEST:-}" ] || { echo "this script is for guests: tests/vm/vm run"; exit 2; }
@@ -23,15 +23,21 @@ kernel_is_fine() {
 }
 
 cases() {
-    local label=$1 word name rest any=
+    local label=$1 word name rest any= failed= status=
     shift
     while read -r word name rest; do
-        any=yes
         case $word in
-        PASS) pass "$label/$name" ;;
-        FAIL) fail "$label/$name" "${rest:-see above}" ;;
-        *) echo "$word $name $rest" ;;
+        PASS) any=yes && pass "$label/$name" ;;
+        FAIL) any=yes failed=yes && fail "$label/$name" "${rest:-see above}" ;;
+        *)
+            echo "$word $name $rest"
+            [ "$word $name" != "# exit" ] || status=$rest      # the last such line is ours
+            ;;
         esac
     done < <("$@" 2>&1; echo "# exit $?")
-    [ -n "$any" ] || fail "$label" "it printed nothing"
+    if [ -z "$any" ]; then
+        fail "$label" "it told of no case, exit status $status"
+    elif [ "$status" != 0 ] && [ -z "$failed" ]; then
+        fail "$label" "exit status $status, and no case failed"
+    fi
 }
