@@ -57,11 +57,12 @@ launcher=${launcher:-${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --ove
 mpicc=${SMARTINT_MPICC:-mpicc.openmpi}
 
 compile() {   # compile PROGRAM [OUTPUT FLAGS...]: 0 when it is there and newer than its sources
-    local src=$here/$1.c out=$build/${2:-$1} flags=("${@:3}")
-    [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && return 0
+    local src=$here/$1.c out=$build/${2:-$1} flags=("${@:3}") newest
+    newest=$(ls -t "$src" "$here"/*.h | head -n 1)
+    [ "$out" -nt "$newest" ] && return 0
     (
         flock 9    # two runs may share the directory
-        [ "$out" -nt "$src" ] && [ "$out" -nt "$here/check.h" ] && exit 0
+        [ "$out" -nt "$newest" ] && exit 0
         $mpicc -std=c11 -O2 -g -Wall -Wextra -pthread -I"$here" ${flags[@]+"${flags[@]}"} -o "$out.$$" "$src" &&
             mv "$out.$$" "$out"
     ) 9>"$build/.lock" >"$outdir/$1.compile" 2>&1

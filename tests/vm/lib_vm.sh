@@ -34,9 +34,10 @@ vm_begin() {
 }
 
 vm_compile() { # vm_compile OUTPUT COMPILER ARGUMENTS... SOURCE, if it is older
-    local output=$SMARTINT_BUILD/$1 source=${*: -1}
+    local output=$SMARTINT_BUILD/$1 newest
+    newest=$(ls -t "${*: -1}" "$VM_HERE"/*.h "$VM_HERE"/../mpi/*.h "$SMARTINT_TOP"/kmod/include/uapi/smartint/*.h | head -n 1)
     shift
-    [ "$output" -nt "$source" ] && [ "$output" -nt "$VM_HERE/../mpi/check.h" ] && return 0
+    [ "$output" -nt "$newest" ] && return 0
     "$1" -std=c11 -O2 -g -Wall -Wextra -pthread -I"$VM_HERE/../mpi" -I"$SMARTINT_TOP/kmod/include/uapi" \
         -o "$output" "${@:2}" || { fail "vm/$(basename "$output")" "does not compile"; exit 1; }
 }
