@@ -143,9 +143,9 @@ __attribute__((constructor)) static void restrict_calls(void)
 }
 CODE
 }
+unit=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))') # where there is one for each rank, all may go by message
 if refusing yama 'REFUSE(SYS_process_vm_readv),REFUSE(SYS_process_vm_writev),REFUSE(438)' && refusing pidfd 'REFUSE(434),REFUSE(438)'; then
     program rma_calls
-    unit=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))') # where there is one for each rank, all may go by message
     for np in 2 4; do
         rm -f "$WORK"/stats.*
         MESSAGES=no run_job "yama-windows-np$np" 60 -np $np --mca pml smartint --mca osc smartint --mca smartint_stats_file "$WORK/stats.%r" \
@@ -172,7 +172,7 @@ fi
 # even; with the same addresses everywhere a copy from that one would go well. Not beside btl/vader of Open MPI 4.1: it
 # takes a segment made by a process of its own number for its own, and unmaps at the end what lies there (failure.md).
 if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
-    ALONE=(setarch -R unshare -f -p --mount-proc --kill-child)
+    ALONE=(taskset -c "$unit" setarch -R unshare -f -p --mount-proc --kill-child)
     for words in sizes 'rma_random 2 30 create'; do
         read -r name arguments <<<"$words"
         program "$name"
