@@ -10,7 +10,7 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$(mktemp -d "${SMARTINT_LOGS:-/tmp}/lab.XXXXXX") || exit 2
 lab=
-trap '[ -z "$lab" ] || kill "$lab" 2>/dev/null; rm -rf -- "$out"' EXIT
+trap '[ -z "$lab" ] || kill "$lab" 2>/dev/null; rm -rf -- "$out" ${TEST_TMP:+"$TEST_TMP"}' EXIT
 trap 'exit 130' INT TERM HUP
 
 command -v python3 >/dev/null || { skip bench/lab "there is no python3"; summary; exit 77; }
@@ -19,8 +19,7 @@ journal=$out/results/journal.jsonl
 runs() { cat "$journal" 2>/dev/null | wc -l; }
 
 # interrupted after some runs: nothing is left, and the same command goes on
-segments() { ls /dev/shm | grep -E '^(vader_segment|smartint)' | sort; }
-before=$(segments)
+snapshot_before tmp || exit 2
 "$top/contrib/bench/run-lab" --quick --out "$out/results" >"$out/log" 2>&1 &
 lab=$!
 for _ in $(seq 1800); do
@@ -31,12 +30,7 @@ kill -TERM $lab 2>/dev/null
 wait $lab
 interrupted=$?
 lab=
-for _ in $(seq 50); do
-    left=$(comm -13 <(echo "$before") <(segments))
-    [ -n "$left" ] || break
-    sleep 0.1
-done
-if [ -z "$left" ]; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$(echo $left)"; fi
+if check_after; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$LEFT_BEHIND"; fi
 kept=$(runs)
 head -n "$kept" "$journal" >"$out/before" 2>/dev/null
 timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick --out "$out/results" >>"$out/log" 2>&1
