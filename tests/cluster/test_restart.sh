@@ -11,9 +11,17 @@ cluster_up 2 none
 PPN=1
 set_launcher
 
-helper_on() { [ -n "$(helpers_on "$1")" ]; }
-no_helper_on() { ! helper_on "$1"; }
-another_on() { local pid; pid=$(helpers_on "$1") && [ -n "$pid" ] && [ "$pid" != "$2" ]; }
+gcc -O2 -g -Wall -Wextra -o "$WORK/board_knows" "$SCRIPT_DIR/board_knows.c" ||
+    { fail "$LABEL/board_knows" "does not compile"; cluster_done; }
+no_helper_on() { [ -z "$(helpers_on "$1")" ]; }
+another_on() { helper_up_on "$1" && [ "$(helpers_on "$1")" != "$2" ]; }      # another_on NODE PID
+# knows NODE OTHER-NODE: where the helper of the other node is, which has to know it before it can relay there
+knows() { "$WORK/board_knows" "$(board_on "$1")" "$(board_on "$2")" 2>/dev/null; }
+board_on() {      # what its helper has mapped: the name is gone
+    local pid
+    pid=$(helpers_on "$1")
+    echo "/proc/$pid/map_files/$(sed -n 's/ .*\/smartint-.*//p' "/proc/$pid/maps" | head -n 1)"
+}
 
 HELPER=()
 
@@ -31,12 +39,16 @@ restart_job() {
         --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" "$STEPS" "$repeats" "$seconds" "$before"
     reached ready
     for node in n0 n1; do
-        until_true 10 helper_on $node || complain "no helper on $node"
+        until_true 10 helper_up_on $node || complain "not one helper on $node"
     done
     for together in $nodes; do
-        for node in ${together//+/ }; do old[$node]=$(helpers_on "$node"); done
+        for node in ${together//+/ }; do
+            until_true 10 helper_up_on "$node" || complain "not one helper on $node"
+            old[$node]=$(helpers_on "$node")
+        done
         [ -z "${FAILS:-}" ] || mkdir "$FAILS"
-        for node in ${together//+/ }; do kill -KILL "${old[$node]}"; done
+        # shellcheck disable=SC2086
+        for node in ${together//+/ }; do kill -KILL ${old[$node]} || complain "nobody to kill on $node"; done
         for node in ${together//+/ }; do
             if [ "$restarts" -gt 0 ]; then
                 until_true 20 another_on "$node" "${old[$node]}" ||
@@ -45,7 +57,14 @@ restart_job() {
                 until_true 20 no_helper_on "$node" || complain "the helper of $node survived"
             fi
         done
-        [ "$restarts" -eq 0 ] || sleep 2 # it tells the other one where it is
+        case $restarts$together in
+        0*) ;;
+        *+*) sleep 2 ;;      # neither can tell the other: their ranks do, later
+        *)
+            until_true 30 knows n0 n1 || complain "n0 does not know the helper of n1"
+            until_true 30 knows n1 n0 || complain "n1 does not know the helper of n0"
+            ;;
+        esac
     done
     proceed again
     end_job
