@@ -143,7 +143,8 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
     int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count), target_type);
     rma_layout layout = layout_of(type, static_cast<std::size_t>(count));
     if (MPI_SUCCESS == error) {
-        error = rma_item::what::get == kind ? fit(i->target_layout.bytes(), &layout) : fit(layout.bytes(), &i->target_layout);
+        error = rma_item::what::get == kind ? fit(i->target_layout.bytes(), &layout)
+                                            : fit(layout.bytes(), &i->target_layout);
     }
     if (MPI_SUCCESS != error) {
         delete i;

@@ -77,8 +77,9 @@ enum class route : std::uint8_t { self, shared, network };
 inline constexpr std::uint32_t least_payload = 256;
 
 struct endpoint {
-    std::uint64_t name = 0; // job << 32 | process
+    std::uint64_t name = 0;       // job << 32 | process
     std::uint32_t full_round = 0; // of the engine's rounds through its sends: the one in which it took no more
+    std::uint32_t open_sends = 0; // that wait for an answer of it, or move
     route way = route::network;
     std::uint16_t slot = 0; // on this node, for route::shared
     std::uint32_t pid = 0;

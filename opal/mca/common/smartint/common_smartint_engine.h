@@ -479,7 +479,7 @@ private:
 
     bool started_ = false;
     bool at_end_ = false;
-    bool counted_ = false; // the counters are in their file
+    bool counted_ = false;   // the counters are in their file
     unsigned orphans_ = 0;   // receives whose peer is lost, see orphan()
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;

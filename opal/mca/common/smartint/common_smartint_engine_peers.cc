@@ -147,11 +147,10 @@ bool engine::is_lost(endpoint *ep) {
 // A send may have returned before its message was out, or its request may have been freed, and the peer may receive it
 // long after this process would have ended.
 bool engine::owes_other_jobs() {
-    bool begun = false;
-    sends_.each([&](const send_op *op) { begun = begun || (of_another_job(op->peer) && !op->peer->lost); });
-    return begun || std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
+    return std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
         return route::network == ep->way && !ep->lost && of_another_job(ep.get()) &&
-               (nullptr != ep->pending_head || (nullptr != ep->control && network_.unsent(ep->control)) ||
+               (0 != ep->open_sends || nullptr != ep->pending_head ||
+                (nullptr != ep->control && network_.unsent(ep->control)) ||
                 (nullptr != ep->bulk && network_.unsent(ep->bulk)));
     });
 }

@@ -63,8 +63,8 @@ void engine::receive(recv_op *op) {
 // buffers take it in while the application computes. Of many they take in the first, and their senders wait. While
 // more than that is expected the thread sleeps at the transport.
 void engine::expect(recv_op *op) {
-    if (op->capacity > arming_floor(op->peer) || (nullptr != op->peer && route::network != op->peer->way) ||
-        !thread_ || !strategy_->arm()) { // no board is needed for it
+    if (op->capacity > arming_floor(op->peer) || (nullptr != op->peer && route::network != op->peer->way) || !thread_ ||
+        !strategy_->arm()) { // no board is needed for it
         return;
     }
     op->expected = static_cast<std::uint32_t>(op->capacity); // at most network_eager_limit

@@ -36,6 +36,7 @@ void engine::send_self(send_op *op) {
         }
     }
     op->id = sends_.add(op);
+    ++op->peer->open_sends;
     op->state = op_state::rts_sent;
     keep_unexpected(op->peer, wire::rts, k, op->length, op->id, nullptr, 0);
 }

@@ -252,6 +252,7 @@ void engine::send_whole(send_op *op) {
     }
     if (op->synchronous) {
         op->id = sends_.add(op);
+        ++op->peer->open_sends;
         op->state = op_state::rts_sent; // answered by a finish
         send_or_queue(op->peer, {wire::eager_sync, wire::match_sync{m, 0, me_.name, op->id}, data, bytes}, op);
         return;
@@ -269,6 +270,7 @@ void engine::send_whole(send_op *op) {
 void engine::send_rts(send_op *op) {
     endpoint *ep = op->peer;
     op->id = sends_.add(op);
+    ++ep->open_sends;
     op->begun = ++sends_begun_;
     ++open_sends_;
     op->sequence = ++ep->rts_out;
@@ -346,6 +348,7 @@ void engine::send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, 
 void engine::complete(send_op *op) {
     if (0 != op->id) {
         sends_.remove(op->id);
+        --op->peer->open_sends;
         op->id = 0;
         if (0 != op->begun) {
             --open_sends_;

@@ -76,9 +76,9 @@ int glue_publish();
 bool glue_read(const opal_process_name_t &name, modex *out);
 // The board of this node, made by the leader; mapped at the first call.
 void glue_join_board();
-// Under the gate, where processes are met: in MPI_Init, or of another job. A job inside one node opens no network. Where
-// no board leads from here to one of these (another job's; or it could not be made, or a container has shared memory of
-// its own) the network is opened after all, and its address published before anybody asks for it.
+// Under the gate, where processes are met: in MPI_Init, or of another job. A job inside one node opens no network.
+// Where no board leads from here to one of these (another job's; or it could not be made, or a container has shared
+// memory of its own) the network is opened after all, and its address published before anybody asks for it.
 void glue_provide_ways(opal_proc_t **procs, std::size_t count);
 // By one of the transports, under the gate. nullptr: not that way.
 endpoint *glue_reach_shared(const opal_process_name_t &name, const modex &m);
