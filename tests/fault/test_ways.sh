@@ -18,6 +18,14 @@ for list in self,vader self,tcp ^smartint; do
     expect_counter 0 rts_received '>' 0
     verdict
 done
+for way in always,1 always,0; do # the network is open before anybody is looked up, and the board is there all the same
+    rm -f "$WORK"/stats.*
+    program overlap_state
+    run_job "btl-network-${way/,/-}" 60 -np 2 "${S[@]}" --mca btl self,tcp --mca smartint_network ${way%,*} \
+        --mca smartint_shared_memory ${way#*,} "$PROGRAM" 1048576 200 recv 5 require
+    expect_ok
+    verdict
+done
 program rma_random
 run_job btl-windows 60 -np 3 "${S[@]}" --mca osc smartint --mca btl self,vader "$PROGRAM" 3 30 create
 expect_ok

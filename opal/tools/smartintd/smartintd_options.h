@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What the node's first rank tells the helper by its command line.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Probes, and the messages that matched probes hand out.
 #include "pml_smartint.h"
 
 namespace smartint::pml {

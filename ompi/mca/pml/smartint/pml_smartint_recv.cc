@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Receives: blocking, nonblocking, persistent, and of a message that was probed.
 #include "pml_smartint_request.h"
 
 extern "C" {

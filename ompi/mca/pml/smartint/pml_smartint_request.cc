@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Requests: Open MPI's free lists of them, their buffers and datatypes as the engine takes them, and their ends.
 #include "pml_smartint_request.h"
 
 #include <cstddef>

@@ -123,7 +123,9 @@ void engine::attach_slot() {
     wake_kind how = wake_kind::automatic;
     parse_wake(params_.wake, &how); // checked at the start
     const wake_identity who = identity_of(segment_.header());
-    wake_fd_ = smartint::wake_descriptor(how, who, me_.slot);
+    if (wake_fd_ < 0) { // else the thread is there already, and sleeps on it
+        wake_fd_ = smartint::wake_descriptor(how, who, me_.slot);
+    }
     const auto pid = static_cast<std::uint32_t>(getpid());
     c.pid.store(pid, std::memory_order_relaxed);
     c.wake_fd.store(wake_fd_, std::memory_order_relaxed);
@@ -235,6 +237,8 @@ void engine::stop() {
         network_.disconnect(ep->bulk);
     }
     rma_.reset();
+    active_head_ = nullptr;
+    active_tail_ = &active_head_;
     endpoints_.clear();
     by_name_.clear();
     by_slot_.clear();

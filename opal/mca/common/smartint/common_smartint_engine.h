@@ -135,7 +135,9 @@ public:
 
     // ---- operations (engine_send.cc, engine_recv.cc); under the gate. An operation belongs to the engine from here
     // until hooks().send_done or receive_done is called with it, or, if it is a blocking one, until its state says
-    // done. Send without an operation. False: no room or too large, use send().
+    // done.
+
+    // Send without an operation. False: no room or too large, use send().
     bool try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes);
     void send(send_op *op);
     void receive(recv_op *op);
@@ -436,7 +438,10 @@ private:
     void deactivate(send_op *op);
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
-    bool has_room(const send_op *op) const { return op->peer->lost || op->peer->full_round != pump_round_; }
+    // Or nothing more to send.
+    bool has_room(const send_op *op) const {
+        return op->peer->full_round != pump_round_ || op->peer->lost || op->failed || op->moved == op->wanted;
+    }
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
     network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);

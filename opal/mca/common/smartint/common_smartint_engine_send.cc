@@ -19,20 +19,23 @@ inline __attribute__((always_inline)) network::result into_ring(ring_producer &r
     if (nullptr == p) {
         return network::result::again;
     }
+    const auto *header = static_cast<const std::byte *>(m.header);
     const auto *data = static_cast<const std::byte *>(m.payload);
+    // The record's first line last: its reader looks at it all the time, and would take it from this core between the
+    // copy and the commit.
     constexpr std::uint32_t line = layout::line - sizeof(std::uint64_t);
     if (m.header_bytes < line && m.payload_bytes > line - m.header_bytes) {
-        // The record's first line last: its reader looks at it all the time, and would take it
-        // from this core between the copy and the commit.
         const std::uint32_t first = line - m.header_bytes;
         std::memcpy(p + m.header_bytes + first, data + first, m.payload_bytes - first);
-        std::memcpy(p, m.header, m.header_bytes);
+        std::memcpy(p, header, m.header_bytes);
         std::memcpy(p + m.header_bytes, data, first);
     } else {
-        std::memcpy(p, m.header, m.header_bytes);
         if (0 != m.payload_bytes) {
             std::memcpy(p + m.header_bytes, data, m.payload_bytes);
         }
+        const std::uint32_t first = std::min(m.header_bytes, line);
+        std::memcpy(p + first, header + first, m.header_bytes - first);
+        std::memcpy(p, header, first);
     }
     ring.commit(p, ring_word::pack(m.bytes(), static_cast<std::uint16_t>(own_slot), m.type));
     return network::result::done;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -27,6 +28,7 @@ namespace smartint {
 namespace {
 
 constexpr std::size_t stack_bytes = 256 * 1024; // of each of the two children
+constexpr rlim_t most_closed = 65536;           // one by one; where there is no limit that would take minutes
 
 struct launch {
     const char *program;
@@ -73,7 +75,7 @@ int child(void *arg) {
     if (0 != syscall(SYS_close_range, helper_board_fd + 1, ~0U, 0)) { // an older kernel, or a container's filter
         rlimit most{};
         getrlimit(RLIMIT_NOFILE, &most);
-        for (rlim_t fd = helper_board_fd + 1; fd < most.rlim_cur; ++fd) {
+        for (rlim_t fd = helper_board_fd + 1; fd < std::min(most.rlim_cur, most_closed); ++fd) {
             close(static_cast<int>(fd));
         }
     }

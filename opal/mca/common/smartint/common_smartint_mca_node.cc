@@ -114,7 +114,7 @@ std::uint32_t other_nodes(const job_shape &j) {
 
 // Not a process by itself: it has nobody to notify, and jobs that it meets use no notices.
 bool wants_board(const params &p, const job_shape &j) {
-    return j.size > 1 && (0 != p.shared_memory || "none" != p.progress);
+    return 1 != j.size && (0 != p.shared_memory || "none" != p.progress);
 }
 
 } // namespace

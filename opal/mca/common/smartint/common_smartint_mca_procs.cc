@@ -86,10 +86,10 @@ void glue_join_board() {
 
 void glue_provide_ways(opal_proc_t **procs, std::size_t count) {
     engine &e = engine::instance();
+    glue_join_board(); // before the thread starts, which sleeps on the board's descriptor
     if (e.net().is_open() || "none" == e.settings().transport) {
         return;
     }
-    glue_join_board();
     const bool needed = std::any_of(procs, procs + count, [](const opal_proc_t *proc) {
         modex m;
         return proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid ||
@@ -112,7 +112,7 @@ endpoint *glue_reach_network(const opal_process_name_t &name, modex m) {
     // Jobs inside one node open no network, until they meet another: both sides of a connect or
     // spawn come here, each publishes its address before it asks for the other's.
     // So does one whose processes do not all reach each other through memory: each has opened it in MPI_Init.
-    const bool late = name.jobid != OPAL_PROC_MY_NAME.jobid || (0 == m.address_bytes && has_no_board_with(m));
+    const bool late = name.jobid != OPAL_PROC_MY_NAME.jobid || has_no_board_with(m);
     if (late && (!glue_open_network() || (0 == m.address_bytes && !late_address_ungated(name, &m)))) {
         return nullptr;
     }
@@ -164,7 +164,8 @@ void glue_introduce(endpoint *ep) {
     opal_process_name_t name{};
     name.jobid = static_cast<opal_jobid_t>(ep->name >> 32);
     name.vpid = static_cast<opal_vpid_t>(ep->name & 0xffffffff);
-    if (modex m; glue_read(name, &m)) {
+    // One that opened its network late has no helper that relays, and this is no place to wait for its address.
+    if (modex m; glue_read(name, &m) && 0 != m.address_bytes) {
         glue_reach_network(name, m);
     }
 }

@@ -5,6 +5,7 @@
 // under the gate, and accumulates with the word that members of the node take too, so that they are
 // atomic towards each other whoever runs them.
 #include <algorithm>
+#include <cstring>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
@@ -110,6 +111,10 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
     if (!runs_inside(w, runs, &total)) {
         refuse(p, h);
         p->replies.back().sent = kind::get == h.kind ? h.more : total;
+        return;
+    }
+    if (kind::put == h.kind && 1 == runs.size() && 1 == runs[0].count && bytes == total) { // most of them
+        std::memmove(reinterpret_cast<std::byte *>(runs[0].offset), data, total); // to oneself they may overlap
         return;
     }
     std::byte *base = nullptr;
