@@ -153,12 +153,12 @@ expect_ok
 expect_silence
 verdict
 
-# ---- no smartint BTL below the PML
+# ---- no way that the parameters leave
 
 program spin
-run_job btl-excluded 20 -np 2 --mca pml smartint --mca btl ^smartint "$PROGRAM" 1
+run_job no-way 20 -np 2 --mca pml smartint --mca smartint_shared_memory 0 --mca smartint_transport none "$PROGRAM" 1
 expect_end
-expect_message 'pml/smartint has no way to a process' "Host: +$HOST" 'Process: ' 'Remedy: .*--mca btl'
+expect_message 'pml/smartint has no way to a process' "Host: +$HOST" 'Process: ' 'Remedy: ' 'smartint_transport other'
 verdict
 
 # ---- ranks of one job that choose different PMLs, either way
