@@ -148,7 +148,11 @@ run_job() {
         end_job
         lost_in_stock || break
         ! grep -q '^FAILED' "$LOG" || complain "$(grep -m 1 '^FAILED' "$LOG")"
-        [ -z "$MPIRUN_FAILED" ] || tidy_after_mpirun "${WATCHED[@]}"
+        if [ -n "$MPIRUN_FAILED" ]; then
+            tidy_after_mpirun "${WATCHED[@]}"
+        else
+            remove_vader_segments # what lost a message may have lost the order to tidy up too
+        fi
         [ "$try" -eq $MOST_TRIES ] || check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
         [ -z "$REASON" ] || break
     done

@@ -9,6 +9,7 @@
 #   watch_mpirun PID LOG PROGRAM...   beside a job (PID: its `timeout`): ends an mpirun that stands still
 #   mpirun_failed STATUS LOG...  mpirun itself failed at the end of the job, which shows nothing of ours
 #   tidy_after_mpirun PROGRAM... remove what that one left
+#   remove_vader_segments        of that, stock's shared memory
 #   pass NAME [SECONDS]          print and record a result
 #   fail NAME REASON [LOG]        and print how the log ends: elsewhere that is all one gets to see
 #   skip NAME REASON
@@ -260,10 +261,15 @@ mpirun_failed() {
 
 # What it would have removed.
 tidy_after_mpirun() {
-    local path
     lib_all_over() { [ -z "$(lib_processes "$@")" ]; }
     until_true 10 lib_all_over "$@"
     [ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"/*
+    remove_vader_segments
+}
+
+# Stock's own, of jobs that end early.
+remove_vader_segments() {
+    local path
     for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
         case $path in */vader_segment.*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
     done
