@@ -103,4 +103,20 @@ else
     skip "$LABEL/bad-memory" "gcc is missing"
 fi
 
+# ---- memory that the program protects, and whose faults it handles: by whatever thread they are met
+
+program protected
+run_job protected 60 -np 2 "${S[@]}" "$PROGRAM"
+expect_ok
+expect_silence
+verdict
+for words in 'copy --mca smartint_rendezvous copy' 'network --mca smartint_shared_memory 0 --mca smartint_network always'; do
+    read -r name arguments <<<"$words"
+    # shellcheck disable=SC2086
+    run_job "protected-$name" 60 -np 2 "${S[@]}" $arguments "$PROGRAM" require
+    expect_ok
+    expect_silence
+    verdict
+done
+
 fault_done

@@ -76,6 +76,13 @@ static inline UNUSED int error_class(int rc) {
     return class;
 }
 
+// Call MPI and fail on another error class than this.
+#define EXPECT(call, class)                                                                                            \
+    do {                                                                                                               \
+        const int rc_ = (call);                                                                                        \
+        CHECK((class) == error_class(rc_), "%s: error class %d, expected %d", #call, error_class(rc_), class);         \
+    } while (0)
+
 // ---- random numbers and keys ---------------------------------------------------------------
 
 static inline UNUSED uint64_t mix64(uint64_t x) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Description: epochs with requests whose ends others wait for, while this process computes and makes no call: a lock
 // that it lets go of when its target has taken in what was sent, and a fence that begins to wait behind a wait of the
-// application. By message, inside a node: a dynamic window. Processes 0 and 1; 2 wants the lock, if it is there.
+// application. By message, inside a node: a dynamic window. Two processes for the lock, three for both.
 #include "mpix.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 enum { SECONDS = 30, FIRST = 11, SECOND = 22, THIRD = 33 };
 
@@ -52,28 +55,39 @@ static void locks(MPI_Win win, MPI_Aint there, volatile int *cell) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-// Process 0's message tells nobody; the fence's second half goes out in its receive, and the answer comes behind that.
+// Process 0 puts in the wait behind two fences. 1 stands still before it can take that in, until 0 has been out of its
+// wait for long: what 0 hears of then must wake it, as the second fence of the others waits for its next step.
 static void fences(MPI_Win win, MPI_Aint there) {
     const int value = FIRST;
     int token = 0;
     MPI_Request r[2];
     test_note = "a fence behind a wait";
     if (0 == my_rank) {
-        words[0] = words[1] = 0;
+        words[0] = 0;
+    } else if (1 == my_rank) {
+        words[1] = (int) getpid();
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (1 == my_rank) {
+        sleep_ms(20); // 0 is in its receive
+    }
     MPI(mpix.ifence(0, win, &r[0]));
     if (0 == my_rank) {
         MPI(MPI_Put(&value, 1, MPI_INT, 1, there, 1, MPI_INT, win));
+    } else if (1 == my_rank) {
+        raise(SIGSTOP);
     }
     MPI(mpix.ifence(MPI_MODE_NOSUCCEED, win, &r[1]));
     if (0 == my_rank) {
-        MPI(MPI_Recv(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        compute(n_ranks - 1, test_note);
+        MPI(MPI_Recv(&token, 1, MPI_INT, 2, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        compute(2, test_note);
         MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
     } else {
-        if (1 == my_rank) {
+        if (2 == my_rank) {
+            sleep_ms(60);
             MPI(MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD));
+            sleep_ms(40);
+            kill(words[1], SIGCONT);
         }
         MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
         __atomic_add_fetch(&words[0], 1, __ATOMIC_SEQ_CST);
@@ -97,7 +111,7 @@ int main(int argc, char **argv) {
     MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     const MPI_Aint there = cells(win, memory);
     locks(win, there, memory);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; n_ranks > 2 && i < 10; ++i) {
         fences(win, there);
     }
     MPI(MPI_Win_detach(win, memory));

@@ -4,16 +4,6 @@
 // requests.
 #include "mpix.h"
 
-#define EXPECT(call, class) expect_at(__LINE__, #call, call, class)
-
-static void expect_at(int line, const char *call, int rc, int class) {
-    int got = MPI_SUCCESS;
-    if (MPI_SUCCESS != rc) {
-        MPI_Error_class(rc, &got);
-    }
-    CHECK(got == class, "line %d: %s gives class %d, expected %d", line, call, got, class);
-}
-
 static MPI_Comm node; // the processes of this one's node
 static int rank, size;
 

@@ -72,8 +72,8 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
         i->origin = static_cast<std::byte *>(origin.base);
         i->origin_layout = layout_of(origin.type, origin.count);
         error = MPI_SUCCESS == error ? fit(i->origin_layout.bytes(), &i->target_layout) : error;
-        if (0 != i->target_layout.bytes() % rma_type_bytes(t)) {
-            error = MPI_ERR_TYPE;
+        if (MPI_SUCCESS == error && 0 != i->target_layout.bytes() % rma_type_bytes(t)) {
+            error = MPI_ERR_TYPE; // part of an element
         }
     }
     if (nullptr != result) {

@@ -62,7 +62,6 @@ endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
     if (nullptr == ep) { // the user's list of BTLs has not ours: a way all the same
         engine &e = engine::instance();
         e.enter();
-        glue_join_board();
         ep = glue_endpoint(&proc->super);
         e.leave();
     }

@@ -67,8 +67,9 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     void *kept = nullptr;
     if (0 != probe.length) {
         kept = mca_pml_base_bsend_request_alloc_buf(probe.length);
-        if (nullptr ==
-            kept) { // what is in the way may be done, and not delivered; opal_progress() may have found the gate closed
+        if (nullptr == kept) {
+            // What is in the way may be done, and not delivered: it has called opal_progress(), which may have found the
+            // gate closed.
             engine &e = engine::instance();
             e.enter();
             e.pass(false);

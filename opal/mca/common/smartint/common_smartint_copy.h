@@ -19,9 +19,9 @@ struct send_op;
 // A large copy between two processes, cut in pieces that any thread of this process, or of
 // the other one where both sides have time, may take. next: generation << 40 | bytes handed
 // out, so that a thread which looks at a job that was finished and used again cannot take a
-// piece of the new one. done: bytes moved, bit 63 set when a piece failed, and bit 62 when the kernel refused one
-// for another reason than its memory. Who brings done to
-// length finishes the job; nobody else touches it after its last piece.
+// piece of the new one. done: bytes moved, bit 63 set when a piece failed, and
+// bit 62 when that was not for its memory's sake. Who brings done to length finishes the job;
+// nobody else touches it after its last piece.
 struct copy_job {
     static constexpr unsigned generation_shift = 40; // a job moves less than 1 TiB
     static constexpr std::uint64_t offset_mask = (1ULL << generation_shift) - 1;

@@ -123,9 +123,7 @@ void engine::attach_slot() {
     wake_kind how = wake_kind::automatic;
     parse_wake(params_.wake, &how); // checked at the start
     const wake_identity who = identity_of(segment_.header());
-    if (wake_fd_ < 0) { // else the thread is there already, and sleeps on it
-        wake_fd_ = smartint::wake_descriptor(how, who, me_.slot);
-    }
+    wake_fd_ = smartint::wake_descriptor(how, who, me_.slot);
     const auto pid = static_cast<std::uint32_t>(getpid());
     c.pid.store(pid, std::memory_order_relaxed);
     c.wake_fd.store(wake_fd_, std::memory_order_relaxed);

@@ -25,6 +25,7 @@
 #include "common_smartint_board.h"
 #include "common_smartint_bursts.h"
 #include "common_smartint_copy.h"
+#include "common_smartint_deferred.h"
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
 #include "common_smartint_helper_bells.h"
@@ -40,6 +41,7 @@
 #include "common_smartint_segment.h"
 #include "common_smartint_stats.h"
 #include "common_smartint_strategy.h"
+#include "common_smartint_thread_view.h"
 #include "common_smartint_wake.h"
 #include "common_smartint_wire.h"
 
@@ -187,18 +189,6 @@ public:
     }
 
     // ---- interrupt thread's side (look: engine_progress.cc; the others where their subject is)
-    struct thread_view {
-        bool network = false;    // look again soon: transfers by messages or the network, copies whose rest others move
-        bool awaited = false;    // a short exchange is under way
-        bool matched = false;    // a request is matched and its message is not here yet
-        bool copies = false;     // direct copies are open
-        bool expects = false;    // many whole messages are to come from the network
-        bool listens = false;    // something is under way, and the strategy sleeps on the transport
-        int transport = -1;      // its descriptor; -1: none to sleep on
-        bool more = false;       // pass once more, when the gate has been open
-        std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
-        std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
-    };
     thread_view look(); // under the gate
     // Calls of the application that ended while something was under way, since ever. A hint.
     std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
@@ -354,6 +344,7 @@ private:
     // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
     enum class sent { out, queued, broken };
     bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
+    void give_id(send_op *op); // it will be answered
     void send_whole(send_op *op);
     void send_rts(send_op *op);
     wire::rendezvous compose_rts(send_op *op, std::byte *behind);
@@ -396,16 +387,6 @@ private:
                          std::uint64_t sender, const std::byte *data, std::uint32_t bytes);
     static void fail_posted(recv_op *op);
     void complete(recv_op *op);
-    // What the thread leaves to the application.
-    struct deferred {
-        enum class what : std::uint8_t { scatter, message, stranger } kind = what::message;
-        recv_op *op = nullptr;
-        endpoint *from = nullptr;
-        std::uint8_t type = 0;
-        bool last = false; // scatter: the whole message, complete afterwards
-        std::uint64_t at = 0;
-        std::vector<std::byte> data = {};
-    };
     void defer(deferred d, const std::byte *bytes = nullptr, std::uint64_t count = 0);
     void run_deferred();
 

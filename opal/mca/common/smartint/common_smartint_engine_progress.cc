@@ -242,7 +242,7 @@ void engine::deliver_completions() {
     delivers_ = before;
 }
 
-engine::thread_view engine::look() {
+thread_view engine::look() {
     thread_view v;
     v.moved = bytes_moved_;
     if (board_.attached()) {

@@ -35,8 +35,7 @@ void engine::send_self(send_op *op) {
             return;
         }
     }
-    op->id = sends_.add(op);
-    ++op->peer->open_sends;
+    give_id(op);
     op->state = op_state::rts_sent;
     keep_unexpected(op->peer, wire::rts, k, op->length, op->id, nullptr, 0);
 }

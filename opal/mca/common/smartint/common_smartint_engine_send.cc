@@ -244,6 +244,11 @@ void engine::send(send_op *op) {
     }
 }
 
+void engine::give_id(send_op *op) {
+    op->id = sends_.add(op);
+    ++op->peer->open_sends;
+}
+
 void engine::send_whole(send_op *op) {
     const wire::match m{op->context, op->source, op->tag};
     const auto bytes = static_cast<std::uint32_t>(op->length);
@@ -254,8 +259,7 @@ void engine::send_whole(send_op *op) {
         data = scratch_.data();
     }
     if (op->synchronous) {
-        op->id = sends_.add(op);
-        ++op->peer->open_sends;
+        give_id(op);
         op->state = op_state::rts_sent; // answered by a finish
         send_or_queue(op->peer, {wire::eager_sync, wire::match_sync{m, 0, me_.name, op->id}, data, bytes}, op);
         return;
@@ -272,8 +276,7 @@ void engine::send_whole(send_op *op) {
 // Rendezvous: what can be offered goes with the RTS (SI 2.4.1, 4.2.1).
 void engine::send_rts(send_op *op) {
     endpoint *ep = op->peer;
-    op->id = sends_.add(op);
-    ++ep->open_sends;
+    give_id(op);
     op->begun = ++sends_begun_;
     ++open_sends_;
     op->sequence = ++ep->rts_out;

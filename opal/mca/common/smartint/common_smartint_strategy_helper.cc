@@ -27,11 +27,11 @@ constexpr std::uint32_t most_idle_looks = 4;  // in a row, while the application
 constexpr std::uint32_t worth_a_nap_us = 150; // a sleep by the clock instead of one wake per segment
 
 // There is nothing that the thread could wait for.
-bool idle(const engine::thread_view &view) {
+bool idle(const thread_view &view) {
     return !view.matched && !view.network && !view.copies && !view.listens && !view.awaited && !view.expects;
 }
 
-bool wanted(const engine::thread_view &view) { return view.more || !idle(view); }
+bool wanted(const thread_view &view) { return view.more || !idle(view); }
 
 } // namespace
 
@@ -92,7 +92,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     unsigned events = 0;
     bool waited_for_copies = false;
     bool late = causes.late || e.was_late();
-    engine::thread_view view;
+    thread_view view;
     often_ = call_rate_.often(e.calls(), std::chrono::steady_clock::now());
     bool called = 0 != causes.rings || causes.transport || causes.timer || late; // else it has only been made
     bool vain = causes.transport && 0 == causes.rings;
@@ -174,7 +174,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
 // clock is kinder to the application, while it flows; what is waited for alone comes when it comes. By the clock, too,
 // where the descriptor woke it in vain time after time: tcp's is ready all the time while a peer that computes has not
 // answered the first word of this one.
-bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned events) const {
+bool helper_strategy::on_descriptor(const thread_view &view, unsigned events) const {
     if (view.transport < 0 || (often_ && !view.matched)) {
         return false;
     }
@@ -192,12 +192,12 @@ bool helper_strategy::on_descriptor(const engine::thread_view &view, unsigned ev
 
 // Will it do so with nothing but the descriptor to wake it? Not for what the transport does not know of. What may
 // never come needs no backstop: the descriptor tells.
-bool helper_strategy::without_timer(const engine::thread_view &view, unsigned events) const {
+bool helper_strategy::without_timer(const thread_view &view, unsigned events) const {
     return !often_ && !view.matched && !view.network && !view.awaited &&
            (!view.expects || (0 == events && on_descriptor(view, events)));
 }
 
-void helper_strategy::sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events) {
+void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, unsigned events) {
     engine &e = t.the_engine();
     const std::uint64_t moved = view.moved - moved_before_;
     moved_before_ = view.moved;

@@ -72,9 +72,9 @@ private:
     void count(engine &e, const interrupt_thread::causes &c, bool woken);
     bool park_behind_application(interrupt_thread &t);
     void serve(interrupt_thread &t, const interrupt_thread::causes &causes);
-    bool on_descriptor(const engine::thread_view &view, unsigned events) const;
-    bool without_timer(const engine::thread_view &view, unsigned events) const;
-    void sleep_how(interrupt_thread &t, const engine::thread_view &view, unsigned events);
+    bool on_descriptor(const thread_view &view, unsigned events) const;
+    bool without_timer(const thread_view &view, unsigned events) const;
+    void sleep_how(interrupt_thread &t, const thread_view &view, unsigned events);
     void adapt(std::uint64_t moved, std::uint32_t fastest_us);
 
     std::uint64_t moved_before_ = 0;

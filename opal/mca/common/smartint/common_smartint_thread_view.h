@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// What the engine has for its interrupt thread, as that sees it under the gate: whether to go on, and what to sleep on.
+#pragma once
+
+#include <cstdint>
+
+namespace smartint {
+
+struct thread_view {
+    bool network = false;    // look again soon: transfers by messages or the network, copies whose rest others move
+    bool awaited = false;    // a short exchange is under way
+    bool matched = false;    // a request is matched and its message is not here yet
+    bool copies = false;     // direct copies are open
+    bool expects = false;    // many whole messages are to come from the network
+    bool listens = false;    // something is under way, and the strategy sleeps on the transport
+    int transport = -1;      // its descriptor; -1: none to sleep on
+    bool more = false;       // pass once more, when the gate has been open
+    std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
+    std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
+};
+
+} // namespace smartint
