@@ -68,8 +68,8 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     if (0 != probe.length) {
         kept = mca_pml_base_bsend_request_alloc_buf(probe.length);
         if (nullptr == kept) {
-            // What is in the way may be done, and not delivered: it has called opal_progress(), which may have found the
-            // gate closed.
+            // What is in the way may be done, and not delivered: it has called opal_progress(), which may have found
+            // the gate closed.
             engine &e = engine::instance();
             e.enter();
             e.pass(false);
