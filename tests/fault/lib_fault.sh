@@ -57,7 +57,7 @@ lib_processes() {
             case ${rest##*\) } in Z* | X*) continue ;; esac
             [ "$(lib_test_id "$pid")" != "$SMARTINT_TEST_ID" ] || printf '%s %s\n' "$pid" "$comm"
         done
-    done 2>/dev/null | sort
+    done 2>/dev/null
 }
 pids() { lib_processes "$@" | cut -d' ' -f1; }
 
@@ -255,13 +255,11 @@ expect_silence() {      # nothing but what the program prints
 }
 
 verdict() {
-    local seconds
     check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
     if [ -n "$REASON" ]; then
         fail "$NAME" "$REASON" "$LOG"
     else
-        seconds=$(awk "BEGIN {printf \"%.1f\", $TAKEN_MS / 1000}")
-        pass "$NAME" "$seconds"
+        pass "$NAME" "$(in_seconds "$TAKEN_MS")"
     fi
     if [ "$RETRIED" -gt 0 ]; then
         lib_say "   run $((RETRIED + 1)) times, as stock Open MPI lost a message or its mpirun failed"

@@ -11,10 +11,12 @@ TITLE="A parameter of smartint can't be used"
 
 # Of two ranks, which both have something to say, stock's mpirun loses one's message in most runs: one rank, mostly.
 RANKS=1
+# With no rank left to be given time, mpirun need not wait two seconds for it.
+AT_ONCE=(--mca odls_base_sigkill_timeout 0)
 refused() {      # refused NAME PARAMETER VALUE REMEDY-REGEX [LAUNCHER-ARGS...]
     local name=$1 parameter=$2 value=$3 remedy=$4
     shift 4
-    run_job "$name" 60 -np $RANKS --mca pml smartint --mca "smartint_$parameter" "$value" "$@" "$PROGRAM"
+    run_job "$name" 60 -np $RANKS "${AT_ONCE[@]}" --mca pml smartint --mca "smartint_$parameter" "$value" "$@" "$PROGRAM"
     expect_end
     expect_message "$TITLE" "Host: +$HOST" "Parameter: +smartint_$parameter = ${value//+/\\+}" "Remedy: +.*($remedy)"
     expect_only_ours
@@ -51,12 +53,14 @@ refused window-bytes-small window_bytes 1 '65536'
 refused pace-small pace_us 1 '20'
 refused shared-memory-2 shared_memory 2 '0 to 1'
 refused fault-drop-101 fault_drop_notices 101 '0 to 100'
+refused device-empty device '' 'names of devices and subnets'
+refused device-malformed device 10.0.0.0/33 'names of devices and subnets'
 refused directory-empty directory '' 'directory'
 
 # ---- transports and devices that UCX does not have
 
 no_transport() {      # no_transport NAME TRANSPORT DEVICE
-    run_job "$1" 60 -np 1 --mca pml smartint --mca smartint_network always --mca smartint_transport "$2" \
+    run_job "$1" 60 -np 1 "${AT_ONCE[@]}" --mca pml smartint --mca smartint_network always --mca smartint_transport "$2" \
         --mca smartint_device "$3" "$PROGRAM"
     expect_end
     expect_message 'smartint found no way between the nodes' "Host: +$HOST" "Transport/device: +$2/$3" 'Reason: +.*tcp' \
@@ -66,6 +70,7 @@ no_transport() {      # no_transport NAME TRANSPORT DEVICE
 }
 refused transport-unknown transport rocket 'tcp, rc, ud or none'
 no_transport device-unknown tcp nosuch0
+no_transport device-of-no-subnet tcp 240.0.0.0/4
 # Beside another pml it begins with the first window, which is refused then; that is the window's error, not the job's end.
 program rma_first
 run_job device-unknown-window 60 -np 1 --mca pml ob1 --mca osc smartint --mca smartint_network always \

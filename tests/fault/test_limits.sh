@@ -173,7 +173,7 @@ fi
 # takes a segment made by a process of its own number for its own, and unmaps at the end what lies there (failure.md).
 if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
     ALONE=(taskset -c "$unit" setarch -R unshare -f -p --mount-proc --kill-child)
-    for words in sizes 'rma_random 2 30 create'; do
+    for words in 'sizes 262144' 'rma_random 2 30 create'; do
         read -r name arguments <<<"$words"
         program "$name"
         rm -f "$WORK"/stats.*

@@ -78,7 +78,9 @@ summary() {
 
 # ---- time ----------------------------------------------------------------------------------------
 
-milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+milliseconds() { local now=${EPOCHREALTIME/[.,]/}; echo $((now / 1000)); }
+
+in_seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }     # in_seconds MILLISECONDS
 
 scaled() { echo $(($1 * ${SMARTINT_TIME_SCALE:-1})); }
 
@@ -94,14 +96,17 @@ until_true() {
 
 # ---- what is there -------------------------------------------------------------------------------
 
-lib_list() {   # lib_list REGEX DIR...: paths directly in DIRs (and one below) whose name matches
-    local regex=$1 dir
+# Some thousand jobs look around by these, before and after: hardly a process is started here.
+
+lib_list() {   # lib_list REGEX DIR...: paths directly in DIRs whose name matches
+    local regex=$1 dir path
     shift
     for dir in "$@"; do
-        [ -d "$dir" ] || continue
-        find "$dir" -mindepth 1 -maxdepth 1 -regextype posix-extended -regex ".*/[^/]*($regex)[^/]*" \
-            2>/dev/null
-    done | sort
+        for path in "$dir"/* "$dir"/.[!.]*; do
+            [[ ${path##*/} =~ $regex ]] && { [ -e "$path" ] || [ -L "$path" ]; } && printf '%s\n' "$path"
+        done
+    done
+    return 0
 }
 
 lib_shm() {
@@ -140,7 +145,7 @@ lib_processes() {
                 printf '%s %s\n' "$pid" "$comm"
             fi
         done
-    done 2>/dev/null | sort
+    done 2>/dev/null
 }
 
 lib_used_by_others() {   # is the file mapped or open by a live process that is not ours?
@@ -167,7 +172,10 @@ snapshot_before() {
 }
 
 lib_new() {   # lib_new BEFORE AFTER: lines only in AFTER
-    comm -13 <(printf '%s\n' "$1" | sort) <(printf '%s\n' "$2" | sort) | sed '/^$/d'
+    local line
+    while IFS= read -r line; do
+        [ -z "$line" ] || [[ $'\n'$1$'\n' == *$'\n'"$line"$'\n'* ]] || printf '%s\n' "$line"
+    done <<<"$2"
 }
 
 # What there is now and was not before the snapshot, one thing a line.
@@ -188,14 +196,14 @@ lib_left() {
 
 check_after() {
     local end left pid
-    end=$(($(date +%s%N) / 1000000 + ${SMARTINT_SETTLE:-20} * ${SMARTINT_TIME_SCALE:-1} * 1000))
+    end=$(($(milliseconds) + ${SMARTINT_SETTLE:-20} * ${SMARTINT_TIME_SCALE:-1} * 1000))
     while :; do
         left=$(lib_left "$@")
         [ -n "$left" ] || break
-        [ $(($(date +%s%N) / 1000000)) -lt "$end" ] || break
-        sleep 0.1
+        [ "$(milliseconds)" -lt "$end" ] || break
+        sleep 0.05
     done
-    LEFT_BEHIND=$(printf '%s' "$left" | tr '\n' ';')
+    LEFT_BEHIND=${left//$'\n'/;}
     if [ -n "$left" ]; then      # end what is certainly ours, so that the next test starts clean
         for pid in $(lib_processes smartintd "$@" | cut -d' ' -f1); do
             [ "$(lib_test_id "$pid")" = "$SMARTINT_TEST_ID" ] && kill -KILL "$pid" 2>/dev/null

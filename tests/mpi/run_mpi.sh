@@ -113,7 +113,7 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     reason=
     for ((try = 1; ; try++)); do
         snapshot_before tmp || exit 2
-        start=$(date +%s%N)
+        start=$(milliseconds)
         # shellcheck disable=SC2086
         timeout -k 5 "$limit" $launcher -np "$np" "$@" "$build/$program" $args \
             </dev/null >"$log" 2>"$log.err" &
@@ -127,7 +127,7 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         rc=$?
         job=
         [ -z "$watch" ] || { kill $watch; wait $watch; } 2>/dev/null
-        seconds=$(awk "BEGIN {printf \"%.1f\", ($(date +%s%N) - $start) / 1e9}")
+        seconds=$(in_seconds $(($(milliseconds) - start)))
         [ -n "$watch" ] && mpirun_failed $rc "$log" "$log.err" || break
         tidy_after_mpirun "$program"
         if [ $try -eq $MPIRUN_TRIES ]; then

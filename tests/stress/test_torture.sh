@@ -3,12 +3,12 @@
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # torture on one node, in all strategies, ways and limits, with one and several threads, with lost and forged hints, and
-# with system calls held up. SMARTINT_STRESS_SECONDS of each (2), from SMARTINT_SEED (1) on; SMARTINT_STRESS_TIMES over
+# with system calls held up. SMARTINT_STRESS_SECONDS of each (1), from SMARTINT_SEED (1) on; SMARTINT_STRESS_TIMES over
 # (1), each time with another seed. SMARTINT_STRESS_ONLY: a regular expression of configurations.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_fault.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
-seconds=${SMARTINT_STRESS_SECONDS:-2}
+seconds=${SMARTINT_STRESS_SECONDS:-1}
 only=${SMARTINT_STRESS_ONLY:-.}
 torture_program
 

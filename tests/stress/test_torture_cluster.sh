@@ -3,13 +3,12 @@
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # torture on two to four emulated nodes of one and two ranks; random epochs of windows (rma_random) while helpers, or all,
-# are held up. SMARTINT_STRESS_SECONDS (2) and SMARTINT_SEED (1) as in
-# test_torture.sh.
+# are held up. SMARTINT_STRESS_SECONDS (1) and SMARTINT_SEED (1) as in test_torture.sh.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
 S=(--mca pml smartint)
-seconds=${SMARTINT_STRESS_SECONDS:-2}
+seconds=${SMARTINT_STRESS_SECONDS:-1}
 program rma_random
 torture_program
 WATCHED+=(rma_random)

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common_smartint_devices.h"
 #include "common_smartint_network_impl.h"
 #include "common_smartint_ucx.h"
 
@@ -165,8 +166,12 @@ std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list,
         auto rank() const { return std::tie(loopback, bridge, slowness, priority, index); }
     };
     std::vector<device> found;
+    device_list allowed;
+    if (!allowed.parse(cfg.device)) {
+        return {};
+    }
     for (unsigned i = 0; i < count; ++i) {
-        if (transport == list[i].tl_name && ("any" == cfg.device || cfg.device == list[i].dev_name)) {
+        if (transport == list[i].tl_name && allowed.allows(list[i].dev_name)) {
             const std::string of_bridge = std::string("/sys/class/net/") + list[i].dev_name + "/bridge";
             found.push_back({0 == std::strcmp(list[i].dev_name, "lo"), 0 == access(of_bridge.c_str(), F_OK), 0, 0, i});
         }

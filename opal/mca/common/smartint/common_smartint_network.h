@@ -24,7 +24,8 @@ struct network_config {
     std::string transport = "tcp";
     bool by_endpoint = false;        // as rc also where the transport could do without (tests)
     unsigned most_passive = 65536;   // connections that peers may ask for and this side not use
-    std::string device = "any";      // "any": the fastest that is up, bridges and the loopback last
+    std::string device = "any";      // of those that it allows (devices.h) the fastest that is up, bridges and the
+                                     // loopback last
     std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own
     bool allow_write = true;         // use RDMA-Write where the transport has it
     bool allow_read = true;          // and RDMA-Read

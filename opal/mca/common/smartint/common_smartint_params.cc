@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "common_smartint_devices.h"
+
 namespace smartint {
 
 bool parse_strategy(const std::string &s, strategy_kind *out) {
@@ -159,6 +161,13 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
         *name = "transport";
         *value = p.transport;
         *remedy = "use tcp, rc, ud or none";
+        return false;
+    }
+    if (device_list d; !d.parse(p.device)) {
+        *name = "device";
+        *value = p.device;
+        *remedy = "use any, or names of devices and subnets such as eth0,10.1.0.0/16, or those that are not to be used "
+                  "with ^ in front";
         return false;
     }
     if (p.directory.empty() || '/' != p.directory[0]) {
