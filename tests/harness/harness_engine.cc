@@ -2,10 +2,38 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "harness_engine.h"
 
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace smartint::test {
+
+bool interrupt_threads_sleep() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    for (fs::directory_iterator task("/proc/self/task", error); !error && task != fs::directory_iterator();
+         task.increment(error)) {
+        std::string name, call;
+        std::getline(std::ifstream(task->path() / "comm"), name);
+        if ("smartint" != name) {
+            continue;
+        }
+        std::ifstream(task->path() / "syscall") >> call; // "running", or the call's number
+        bool waits = call == std::to_string(SYS_epoll_pwait);
+#ifdef SYS_epoll_wait
+        waits = waits || call == std::to_string(SYS_epoll_wait);
+#endif
+        if (!waits && !call.empty()) { // empty where the kernel does not tell
+            return false;
+        }
+    }
+    return true;
+}
+
 namespace {
 
 // Byte by byte: what the sanitizers would see is the copies' ends only.

@@ -13,6 +13,10 @@
 
 namespace smartint {
 
+namespace test {
+bool interrupt_threads_sleep(); // in the kernel, as that tells
+}
+
 // The friend the engine names.
 class engine_access {
 public:
@@ -38,8 +42,8 @@ public:
     static unsigned in_flight(const engine &e) { return e.in_flight_; }
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
-    static bool parked(const engine &e) { return engine::sleep::parked == e.sleep_.load(std::memory_order_seq_cst); }
-    static bool listens(const engine &e) { return engine::sleep::listens == e.sleep_.load(std::memory_order_seq_cst); }
+    static bool parked(const engine &e) { return sleeps_so(e, engine::sleep::parked); }
+    static bool listens(const engine &e) { return sleeps_so(e, engine::sleep::listens); }
     static bool hears(const engine &e) { return e.hears(); }
     static bool has_thread(const engine &e) { return static_cast<bool>(e.thread_); }
     static std::uint64_t posted(const engine &e) { return e.matcher_.posted_count(); }
@@ -50,6 +54,14 @@ public:
     static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
     // Make completions done, without pass: what is in the list.
     static bool nothing_done(const engine &e) { return e.done_receives_.empty() && e.done_sends_.empty(); }
+
+private:
+    // What a thread says it will do; and all of this process are in their epoll_wait, for it says so before, and says
+    // still so when it was woken.
+    static bool sleeps_so(const engine &e, engine::sleep how) {
+        return how == e.sleep_.load(std::memory_order_seq_cst) && test::interrupt_threads_sleep() &&
+               how == e.sleep_.load(std::memory_order_seq_cst);
+    }
 };
 
 } // namespace smartint

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // A target on another node that was asked while it computed: its thread listens to the network, for a while and not
 // while its application waits.
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -64,9 +66,11 @@ public:
     void by_thread(const char *how, bool helper) {
         ask();
         if (helper) {
-            for (int i = 0; i < 1000; ++i) { // it goes out, and the connection is made
+            wait_until("it is there", [&] {
                 n.a.progress();
-            }
+                pollfd at{n.b.net().event_fd(), POLLIN, 0};
+                return 1 == poll(&at, 1, 0);
+            });
             ring_eventfd(n.b.wake_descriptor());
         }
         wait_until(how, [&] { return answered(); });

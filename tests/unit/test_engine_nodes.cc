@@ -171,8 +171,10 @@ TEST_F(strangers, a_peer_that_does_not_answer_keeps_no_thread_awake) {
     a.start_thread();
     reach_b();
     send(1000);
-    a.progress();
-    EXPECT_EQ(1U, s.delivered); // its sender goes to compute
+    wait_until("it is kept", [&] { // not in a pass while the thread has the gate
+        a.progress();
+        return 1 == s.delivered;
+    }); // its sender goes to compute
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_GE(1000U, count(a, stat::wakes_transport)); // else some 100,000
     receive(1000);
@@ -222,11 +224,15 @@ TEST_F(engines_of_two_nodes, a_receive_of_whose_data_nothing_comes_any_more_fail
     n.send(n.a, s);
     n.drive("it is answered", [&] { return 0 != engine_access::in_flight(n.b); });
     ASSERT_EQ(0U, r.moved);
+    const auto lost = std::chrono::steady_clock::now();
     n.b.enter();
     engine_access::lose(n.b, n.to_a);
     n.b.leave();
     n.b.progress();
-    EXPECT_EQ(0U, r.delivered); // some may be on its way
+    const bool given_up = 0 != r.delivered;
+    if (std::chrono::steady_clock::now() - lost < std::chrono::seconds(2)) {
+        EXPECT_FALSE(given_up) << "some may be on its way";
+    }
     wait_until("it is given up", [&] {
         n.b.progress();
         return r.delivered;

@@ -145,7 +145,8 @@ TEST_F(postponed_queues, when_no_call_comes_the_thread_puts) {
 TEST_F(postponed_queues, who_is_late_to_post_finds_the_thread_listening) {
     node x(postponed_for(5000, "no"));
     x.start_and_put(64);
-    wait_until("the thread has come", [&] { return 1 == count(x.n.a, stat::wakes_timer); });
+    wait_until("the thread has come",
+               [&] { return 1 == count(x.n.a, stat::wakes_timer) && 0 != count(x.n.a, stat::requests_armed); });
     settle(x.n);
     EXPECT_EQ(0U, count(x.n.a, stat::wakes_match));
     x.post();

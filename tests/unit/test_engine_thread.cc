@@ -190,12 +190,14 @@ TEST_F(computing, where_both_compute_their_threads_run_the_pipeline) {
 }
 
 TEST_F(computing, derived_data_is_left_to_the_application) {
+    std::deque<test_recv> receives(6); // longer there than the threads, which may look at one that is done
+    std::deque<test_send> sends(6);
     node_pair n(parameters());
     n.start_threads();
     settle(n);
     for (const unsigned steps : {1U, 2U, 3U}) {
-        test_recv r, other;
-        test_send s, o;
+        test_recv &r = receives[2 * steps - 2], &other = receives[2 * steps - 1];
+        test_send &s = sends[2 * steps - 2], &o = sends[2 * steps - 1];
         r.aim(big, ctx, 0, tag, steps & 1 ? 3 : 1);
         s.aim(n.to_b, big, 3, ctx, 0, tag, steps & 2 ? 3 : 1);
         other.aim(big, ctx, 0, 99); // keeps the thread awake
@@ -421,11 +423,13 @@ TEST_F(computing, dropped_notices_cost_no_data) {
         params p = parameters();
         p.fault_drop_notices = 50;
         p.fault_garbage_notices = garbage_too ? 50 : 0;
+        std::deque<test_recv> receives(50); // as above
+        std::deque<test_send> sends(50);
         node_pair n(p);
         n.start_threads();
         for (std::uint64_t i = 0; i < 50; ++i) {
-            test_recv r;
-            test_send s;
+            test_recv &r = receives[i];
+            test_send &s = sends[i];
             r.aim(100000, ctx, 0, tag);
             s.aim(n.to_b, 100000, i, ctx, 0, tag);
             n.receive(n.b, r);

@@ -68,7 +68,7 @@ TEST(helper_relay, a_notice_goes_from_one_nodes_helper_to_the_others_board_and_w
     wait_until("the rank is woken", [&] { return b.rung(1); });
     EXPECT_FALSE(b.rung(0));
     EXPECT_TRUE(b.owner[1].is_matched(request));
-    EXPECT_EQ(1U, b.line().wakes.load());
+    wait_until("the wake is counted", [&] { return 1 == b.line().wakes; });
     EXPECT_EQ(0U, b.line().rejected.load());
     wait_until("it is counted", [&] { return 1 == a.line().relayed; });
     // inside: matched, and not woken

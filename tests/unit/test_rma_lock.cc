@@ -64,6 +64,7 @@ protected:
         asked_[r] = true;
         o.e.enter();
         o.e.one_sided().lock(o.peer(), exclusive, &o.lock);
+        o.peer()->passing = false; // else a shared one would pass the others where 2 ms go by
         o.e.leave();
         settle();
     }
