@@ -188,8 +188,24 @@ if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
         done
         verdict
     done
+    in_common() { # in_common NAMESPACES PROGRAM ARGUMENTS...: memory that ranks share has a name for a moment there
+        local name=$1-namespaces-$2
+        program "$2"
+        MESSAGES=no run_job "$name${5:+-$5}" 60 "${S[@]}" --mca osc smartint --mca btl smartint,self "${ALONE[@]}" "$PROGRAM" "${@:3}"
+        expect_ok
+        verdict
+    }
+    in_common pid rma_shared 20
+    in_common pid rma_random 5 30 shared
 else
     skip "$LABEL/pid-namespaces" "this user cannot make them"
+fi
+if unshare -U -r true 2>/dev/null; then
+    ALONE=(unshare -U -r)
+    in_common user rma_shared 20
+    in_common user rma_random 2 30 create
+else
+    skip "$LABEL/user-namespaces" "this user cannot make them"
 fi
 
 # ---- threads: the limit on processes does not hold for root

@@ -3,8 +3,6 @@
 //
 // Windows: made, attached to, freed. All members learn where everybody's memory is. The processes of a
 // node share that of allocated windows, and the words by which they lock each other's and accumulate.
-#include <sys/mman.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +15,7 @@
 #include <utility>
 
 #include "common_smartint_log.h"
-#include "osc_smartint.h"
+#include "osc_smartint_memory.h"
 
 extern "C" {
 #include "ompi/mca/coll/coll.h"
@@ -28,42 +26,6 @@ extern "C" {
 
 namespace smartint::osc {
 namespace {
-
-constexpr std::uint64_t page = 4096;
-
-constexpr std::uint64_t too_much = UINT64_MAX / 4; // more than there can be: sums stop there
-
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) {
-    return bytes > too_much ? too_much / to * to : (bytes + to - 1) / to * to;
-}
-
-// A file in memory takes any size, and the process that touches what is not there ends.
-std::uint64_t memory_of_node() {
-    struct sysinfo i {};
-    return 0 == sysinfo(&i) ? (std::uint64_t{i.totalram} + i.totalswap) * i.mem_unit : too_much;
-}
-
-// What every member tells all others.
-struct announcement {
-    std::uint64_t node = 0;
-    std::uint64_t start_time = 0; // of the process, with the descriptor below
-    std::uint64_t base = 0;
-    std::uint64_t bytes = 0;
-    std::int64_t unit = 0;
-    std::uint32_t pid = 0;
-    std::int32_t fd = -1; // of the first of a node: the memory its members share
-    std::int32_t error = MPI_SUCCESS;
-    std::int16_t shares = 0;    // smartint_window_shared
-    std::int16_t apart = 0;     // alloc_shared_noncontig
-    std::int32_t strangers = 0; // there are members that it cannot reach yet
-    std::int32_t pad = 0;
-};
-
-int exchange(ompi_communicator_t *comm, const announcement &mine, std::vector<announcement> *all) {
-    return comm->c_coll->coll_allgather(&mine, static_cast<int>(sizeof(mine)), MPI_BYTE, all->data(),
-                                        static_cast<int>(sizeof(mine)), MPI_BYTE, comm,
-                                        comm->c_coll->coll_allgather_module);
-}
 
 int barrier(ompi_communicator_t *comm) { return comm->c_coll->coll_barrier(comm, comm->c_coll->coll_barrier_module); }
 
@@ -143,98 +105,6 @@ int subscribe(ompi_win_t *win, bool shared) {
         }
     }
     return OMPI_SUCCESS;
-}
-
-// Where the members of this node have their parts in the memory they share.
-struct plan {
-    int first = -1;                    // of them: makes it
-    std::uint64_t total = 0;           // bytes
-    std::vector<std::uint64_t> memory; // of each, if the window's own memory is in it
-    std::vector<std::uint64_t> words;
-};
-
-plan plan_of(const module &m, bool packed, const announcement &mine, const std::vector<announcement> &all) {
-    plan p;
-    p.memory.resize(all.size());
-    p.words.resize(all.size());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].node == mine.node) {
-            p.first = p.first < 0 ? static_cast<int>(i) : p.first;
-            p.words[i] = p.total;
-            p.total += sizeof(layout::window_words);
-        }
-    }
-    p.total = round_up(p.total, page);
-    for (std::size_t i = 0; m.allocates() && i < all.size(); ++i) {
-        if (all[i].node == mine.node) {
-            p.memory[i] = p.total;
-            const std::uint64_t bytes = packed ? all[i].bytes : round_up(all[i].bytes, page);
-            p.total = std::min(too_much, p.total + std::min(too_much, bytes));
-        }
-    }
-    p.total = round_up(p.total, page);
-    return p;
-}
-
-// One file without a name per node, made by the first member there; each takes its descriptor and
-// maps all of it. An error of one is in all[].
-int share_memory(module &m, const plan &where, const announcement &mine, std::vector<announcement> &all) {
-    const int rank = ompi_comm_rank(m.comm);
-    const std::uint64_t total = where.total;
-    const int first = where.first;
-    announcement next = mine;
-    m.memory.bytes = total;
-    if (first == rank) {
-        m.memory.fd = memfd_create("smartint-window", MFD_CLOEXEC);
-        if (total > memory_of_node()) {
-            next.error = MPI_ERR_NO_MEM;
-        } else if (m.memory.fd < 0 || 0 != ftruncate(m.memory.fd, static_cast<off_t>(total))) {
-            next.error = MPI_ERR_RMA_SHARED;
-        }
-        next.fd = m.memory.fd;
-    }
-    if (const int rc = exchange(m.comm, next, &all); OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    const announcement &owner = all[static_cast<std::size_t>(first)];
-    if (first != rank && MPI_SUCCESS == owner.error) {
-        m.memory.fd = take_descriptor(owner.pid, owner.start_time, owner.fd);
-        if (m.memory.fd < 0) { // yama lets nobody take one, and a file may be opened all the same
-            m.memory.fd = open_their_file(owner.pid, owner.start_time, owner.fd, total);
-        }
-    }
-    next = mine;
-    if (m.memory.fd >= 0 && MPI_SUCCESS == owner.error) {
-        void *p = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, m.memory.fd, 0);
-        m.memory.base = MAP_FAILED == p ? nullptr : static_cast<std::byte *>(p);
-    }
-    if (nullptr == m.memory.base) {
-        next.error = MPI_SUCCESS != owner.error ? owner.error : MPI_ERR_RMA_SHARED;
-    } else if (m.allocates()) {
-        next.base = reinterpret_cast<std::uint64_t>(m.memory.base) + where.memory[static_cast<std::size_t>(rank)];
-    }
-    return exchange(m.comm, next, &all);
-}
-
-// Where a node can't share, each has its own.
-int own_memory(module &m, announcement &mine, std::vector<announcement> &all) {
-    m.memory.release();
-    if (0 != posix_memalign(&m.own, page, std::max<std::size_t>(mine.bytes, 1))) {
-        m.own = nullptr;
-        mine.error = MPI_ERR_NO_MEM;
-    }
-    mine.base = reinterpret_cast<std::uint64_t>(m.own);
-    return exchange(m.comm, mine, &all);
-}
-
-bool any_error(const std::vector<announcement> &all, int *error) {
-    for (const announcement &a : all) {
-        if (MPI_SUCCESS != a.error) {
-            *error = a.error;
-            return true;
-        }
-    }
-    return false;
 }
 
 // Some share a node, and all want to share words. The same answer everywhere.
@@ -417,17 +287,6 @@ void unmake(module *m) {
 }
 
 } // namespace
-
-void shared_memory::release() {
-    if (nullptr != base) {
-        munmap(base, bytes);
-        base = nullptr;
-    }
-    if (fd >= 0) {
-        close(fd);
-        fd = -1;
-    }
-}
 
 int make_window(ompi_win_t *win, void **base, std::size_t size, int disp_unit, ompi_communicator_t *comm,
                 opal_info_t *info, int flavor, int *model) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Memory in a file that has a name for the moment in which others open it: where the kernel lets nobody take a
+// descriptor of another process (containers, each with namespaces of its own, that have the directory in common).
+#pragma once
+
+#include <cstdint>
+
+namespace smartint {
+
+// All of its bytes are memory from now on: a full file system is an error here, and no SIGBUS later. *name tells others
+// which it is. A descriptor, or -errno.
+int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t *name);
+// What somebody else made: this user's, and of that length. A descriptor, or -errno.
+int open_named_file(const char *directory, std::uint64_t name, std::uint64_t bytes);
+// Once all have it; harmless twice.
+void remove_named_file(const char *directory, std::uint64_t name);
+
+} // namespace smartint

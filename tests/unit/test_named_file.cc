@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_named_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "harness.h"
+
+namespace smartint {
+namespace {
+
+constexpr std::uint64_t bytes = 12288;
+
+struct named_files : testing::Test {
+    test::scratch_directory d;
+    std::uint64_t name = 0;
+
+    int create() { return create_named_file(d.path().c_str(), bytes, &name); }
+    int open(std::uint64_t of_bytes = bytes) { return open_named_file(d.path().c_str(), name, of_bytes); }
+    std::string path() { return std::filesystem::directory_iterator(d.path())->path(); }
+    bool empty() { return std::filesystem::is_empty(d.path()); }
+};
+
+TEST_F(named_files, what_one_writes_the_other_reads) {
+    const unsigned before = test::open_descriptors();
+    const int mine = create();
+    ASSERT_LE(0, mine);
+    const int theirs = open();
+    ASSERT_LE(0, theirs);
+    void *a = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mine, 0);
+    void *b = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, theirs, 0);
+    ASSERT_NE(MAP_FAILED, a);
+    ASSERT_NE(MAP_FAILED, b);
+    std::strcpy(static_cast<char *>(a) + bytes - 8, "there");
+    EXPECT_STREQ("there", static_cast<char *>(b) + bytes - 8);
+    munmap(a, bytes);
+    munmap(b, bytes);
+    close(mine);
+    close(theirs);
+    EXPECT_EQ(before, test::open_descriptors());
+    remove_named_file(d.path().c_str(), name);
+    EXPECT_TRUE(empty());
+    remove_named_file(d.path().c_str(), name);
+    EXPECT_EQ(-ENOENT, open());
+}
+
+TEST_F(named_files, none_is_like_another_and_only_its_user_may_open_it) {
+    const int first = create();
+    const std::uint64_t its = name;
+    const int second = create();
+    ASSERT_LE(0, first);
+    ASSERT_LE(0, second);
+    EXPECT_NE(its, name);
+    struct stat s {};
+    ASSERT_EQ(0, fstat(first, &s));
+    EXPECT_EQ(0600U, s.st_mode & 07777);
+    close(first);
+    close(second);
+    remove_named_file(d.path().c_str(), its);
+    remove_named_file(d.path().c_str(), name);
+}
+
+TEST_F(named_files, what_is_not_such_a_file_is_refused) {
+    const unsigned before = test::open_descriptors();
+    close(create());
+    EXPECT_EQ(-EINVAL, open(bytes + 4096));
+    EXPECT_EQ(-EINVAL, open(bytes - 4096));
+    const std::string there = path();
+    const std::string elsewhere = there + ".elsewhere";
+    ASSERT_EQ(0, rename(there.c_str(), elsewhere.c_str()));
+    ASSERT_EQ(0, symlink(elsewhere.c_str(), there.c_str()));
+    EXPECT_EQ(-ELOOP, open());
+    ASSERT_EQ(0, unlink(there.c_str()));
+    ASSERT_EQ(0, mkfifo(there.c_str(), 0600));
+    EXPECT_EQ(-EINVAL, open());
+    ASSERT_EQ(0, unlink(there.c_str()));
+    ASSERT_EQ(0, mkdir(there.c_str(), 0700));
+    EXPECT_EQ(-EISDIR, open());
+    ASSERT_EQ(0, rmdir(there.c_str()));
+    if (0 == geteuid()) { // else nobody's file can be made another's
+        ASSERT_EQ(0, rename(elsewhere.c_str(), there.c_str()));
+        ASSERT_EQ(0, chown(there.c_str(), 65534, 65534));
+        EXPECT_EQ(-EINVAL, open());
+    }
+    EXPECT_EQ(before, test::open_descriptors());
+}
+
+TEST_F(named_files, where_there_is_no_room_nothing_is_left) {
+    const unsigned before = test::open_descriptors();
+    EXPECT_GT(0, create_named_file(d.path().c_str(), std::uint64_t{1} << 60, &name));
+    EXPECT_TRUE(empty());
+    EXPECT_EQ(-ENOENT, create_named_file((d.path() + "/no").c_str(), bytes, &name));
+    EXPECT_EQ(before, test::open_descriptors());
+}
+
+} // namespace
+} // namespace smartint
