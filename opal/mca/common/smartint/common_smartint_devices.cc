@@ -101,8 +101,11 @@ bool device_list::listed(const std::string &device) const {
         }
     }
     ifaddrs *all = nullptr;
-    if (subnets_.empty() || 0 != getifaddrs(&all)) {
+    if (subnets_.empty()) {
         return false;
+    }
+    if (0 != getifaddrs(&all)) {
+        return others_; // nothing is known of it: not allowed
     }
     const std::vector<std::string> interfaces = interfaces_of(device);
     bool found = false;

@@ -288,7 +288,7 @@ void glue_stop() {
 
 void glue_end() {
     flush_reports();
-    usleep(200000); // the message leaves by a thread of the run-time's own
+    usleep(500000); // the message leaves by a thread of the run-time's own, which may be off its core
     _exit(1);
 }
 

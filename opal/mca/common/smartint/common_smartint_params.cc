@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "common_smartint_devices.h"
 
@@ -119,13 +121,20 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
     strategy_kind s{};
     rendezvous_kind r{};
     wake_kind w{};
+    device_list d;
+    const auto refuse = [&](const char *n, const std::string &v, const std::string &what_to_do) {
+        *name = n;
+        *value = v;
+        *remedy = what_to_do;
+        return false;
+    };
+    const auto one_of = [](const std::string &v, std::initializer_list<const char *> words) {
+        return std::find(words.begin(), words.end(), v) != words.end();
+    };
 #define SMARTINT_STRING(n, def, level, help)
 #define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                                          \
     if (p.n < (lowest) || p.n > (highest)) {                                                                           \
-        *name = #n;                                                                                                    \
-        *value = std::to_string(p.n);                                                                                  \
-        *remedy = "use a number from " #lowest " to " #highest;                                                        \
-        return false;                                                                                                  \
+        return refuse(#n, std::to_string(p.n), "use a number from " #lowest " to " #highest);                          \
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -134,69 +143,40 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
 #undef SMARTINT_STRING
 #undef SMARTINT_NUMBER
     if (!parse_strategy(p.progress, &s)) {
-        *name = "progress";
-        *value = p.progress;
-        *remedy = "use none, poll, interrupt or helper";
-        return false;
+        return refuse("progress", p.progress, "use none, poll, interrupt or helper");
     }
     if (!parse_wake(p.wake, &w)) {
-        *name = "wake";
-        *value = p.wake;
-        *remedy = "use auto, eventfd or module";
-        return false;
+        return refuse("wake", p.wake, "use auto, eventfd or module");
     }
     if (!parse_rendezvous(p.rendezvous, &r)) {
-        *name = "rendezvous";
-        *value = p.rendezvous;
-        *remedy = "use auto, read, write or copy";
-        return false;
+        return refuse("rendezvous", p.rendezvous, "use auto, read, write or copy");
     }
     if (0 != (p.ring_bytes & (p.ring_bytes - 1))) {
-        *name = "ring_bytes";
-        *value = std::to_string(p.ring_bytes);
-        *remedy = "use a power of two";
-        return false;
+        return refuse("ring_bytes", std::to_string(p.ring_bytes), "use a power of two");
     }
-    if ("tcp" != p.transport && "rc" != p.transport && "ud" != p.transport && "none" != p.transport) {
-        *name = "transport";
-        *value = p.transport;
-        *remedy = "use tcp, rc, ud or none";
-        return false;
+    if (!one_of(p.transport, {"tcp", "rc", "ud", "none"})) {
+        return refuse("transport", p.transport, "use tcp, rc, ud or none");
     }
-    if (device_list d; !d.parse(p.device)) {
-        *name = "device";
-        *value = p.device;
-        *remedy = "use any, or names of devices and subnets such as eth0,10.1.0.0/16, or those that are not to be used "
-                  "with ^ in front";
-        return false;
+    if (!d.parse(p.device)) {
+        return refuse("device", p.device,
+                      "use any, or names of devices and subnets such as eth0,10.1.0.0/16, or those that are not to be "
+                      "used with ^ in front");
     }
     if (p.directory.empty() || '/' != p.directory[0]) {
-        *name = "directory";
-        *value = p.directory;
-        *remedy = "use the absolute path of a directory in memory";
-        return false;
+        return refuse("directory", p.directory, "use the absolute path of a directory in memory");
     }
-    if ("auto" != p.network && "always" != p.network) {
-        *name = "network";
-        *value = p.network;
-        *remedy = "use auto or always";
-        return false;
+    if (!one_of(p.network, {"auto", "always"})) {
+        return refuse("network", p.network, "use auto or always");
     }
-    if ("auto" != p.idle_cores && "yes" != p.idle_cores && "no" != p.idle_cores) {
-        *name = "idle_cores";
-        *value = p.idle_cores;
-        *remedy = "use auto, yes or no";
-        return false;
+    if (!one_of(p.idle_cores, {"auto", "yes", "no"})) {
+        return refuse("idle_cores", p.idle_cores, "use auto, yes or no");
     }
-    if (!usable_cpus(p.cores, remedy)) {
-        *name = "cores";
-        *value = p.cores;
-        return false;
+    std::string unusable;
+    if (!usable_cpus(p.cores, &unusable)) {
+        return refuse("cores", p.cores, unusable);
     }
-    if (!usable_cpus(p.helper_cores, remedy)) {
-        *name = "helper_cores";
-        *value = p.helper_cores;
-        return false;
+    if (!usable_cpus(p.helper_cores, &unusable)) {
+        return refuse("helper_cores", p.helper_cores, unusable);
     }
     return true;
 }
