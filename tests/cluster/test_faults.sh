@@ -88,7 +88,7 @@ expect_message 'smartint could not start the helper process' 'Host: +n[01]' 'Rem
 verdict
 for how in "create" "allocate nonblocking"; do
     read -r flavor more <<<"$how"
-    begin_job "windows-helpers-killed-$flavor" 120 "${W[@]}" "$PROGRAM" 32 400 "$flavor" busy $more
+    begin_job "windows-helpers-killed-$flavor" 120 "${W[@]}" "$PROGRAM" 32 1500 "$flavor" busy $more
     until_true 60 has_begun || complain "no epoch was begun"
     until_true 20 two_helpers || complain "not a helper on each node"
     hit KILL $(helper_pids)

@@ -169,7 +169,8 @@ if [[ $units == *,* ]]; then
     counted both-compute-cores both 4194304 both_free --mca pml smartint --mca smartint_cores "$units" taskset -c "$units"
 fi
 
-# Under a load of many messages, under 1 % of the wakes find nothing to do.
+# Under a load of many messages, under 1 % of the wakes find nothing to do; two in each job are forgiven, of threads that
+# lost their core on the way.
 program spin
 for try in 1 2 3; do
     rm -f "$WORK"/stats.*
@@ -179,7 +180,7 @@ for try in 1 2 3; do
         expect_counter $rank wakes_match '<=' "$(($(counter $rank rts_received) + $(counter $rank rts_sent)))"
     done
     futile=$(cat "$WORK"/stats.? | awk '/^wakes_futile / {f += $2} /^wakes_match / {w += $2}
-        END {if (100 * f > w) print f " of " w}')
+        END {if (100 * f > w + 200) print f " of " w}')
     [ -z "$futile" ] || complain "futile wakes: $futile"
     { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
     check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"

@@ -58,7 +58,7 @@ end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
 
 remove_what_stock_left() {
     local path
-    for path in $(comm -13 <(printf '%s\n' "$LIB_SHM_BEFORE") <(lib_shm)); do
+    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
         case $path in /dev/shm/vader_segment*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
     done
 }

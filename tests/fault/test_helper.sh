@@ -106,7 +106,7 @@ absent helper-no-program "$WORK/no-program" '.*format'
 
 # One that ends at once. It costs no noticeable time, and somebody who counts on it is told.
 program spin
-run_job helper-dies-at-once 20 "${S[@]}" --mca smartint_helper_path /bin/false "$PROGRAM" 1 2
+run_job helper-dies-at-once 60 "${S[@]}" --mca smartint_helper_path /bin/false "$PROGRAM" 1 2
 expect_ok
 verdict
 run_job helper-dies-at-once-network 30 "${S[@]}" --mca smartint_helper_path /bin/false \

@@ -126,7 +126,7 @@ done
 
 # ---- what the help message says goes on, goes on
 
-run_job stats-file-nowhere 20 -np 2 --mca pml smartint --mca smartint_stats_file "$WORK/no/such/%r" "$PROGRAM"
+run_job stats-file-nowhere 60 -np 2 --mca pml smartint --mca smartint_stats_file "$WORK/no/such/%r" "$PROGRAM"
 expect_ok
 expect_message "$TITLE" "Host: +$HOST" "Parameter: +smartint_stats_file = $WORK/no/such/" 'Remedy: '
 verdict
@@ -161,7 +161,7 @@ verdict
 # ---- no way that the parameters leave
 
 program spin
-run_job no-way 20 -np 2 --mca pml smartint --mca smartint_shared_memory 0 --mca smartint_transport none "$PROGRAM" 1
+run_job no-way 60 -np 2 --mca pml smartint --mca smartint_shared_memory 0 --mca smartint_transport none "$PROGRAM" 1
 expect_end
 expect_message 'pml/smartint has no way to a process' "Host: +$HOST" 'Process: ' 'Remedy: ' 'smartint_transport other'
 verdict

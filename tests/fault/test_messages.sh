@@ -63,7 +63,7 @@ refusing() {      # refusing NAME FAULT REASON-REGEX: rank 1 of three refuses
     local way
     for way in auto always; do
         # shellcheck disable=SC2046
-        run_job "$1-network-$way" 20 -np 1 --mca pml smartint --mca smartint_network $way "$PROGRAM" 262144 : \
+        run_job "$1-network-$way" 60 -np 1 --mca pml smartint --mca smartint_network $way "$PROGRAM" 262144 : \
             -np 1 $(with "$2") "$PROGRAM" 262144 : -np 1 "$PROGRAM" 262144
         expect_end
         expect_no_other "$BAD_SEGMENT"
@@ -87,7 +87,7 @@ printf '\\143' | dd of=/proc/self/fd/3 bs=1 seek=8 conv=notrunc 2>/dev/null
 exec "$SMARTINTD" "\$@"
 CODE
 chmod 755 "$WORK/changes-version"
-run_job version-changed 20 "${S[@]}" --mca smartint_network always --mca smartint_helper_path "$WORK/changes-version" \
+run_job version-changed 60 "${S[@]}" --mca smartint_network always --mca smartint_helper_path "$WORK/changes-version" \
     "$PROGRAM" 262144
 [ "$RC" -ne 0 ] || expect_ok
 expect_message "$BAD_SEGMENT" "Host: +$HOST" 'Segment: +smartint-' 'Reason: +layout version 99, expected [0-9]+' 'Remedy: '
@@ -140,7 +140,7 @@ done
 program lost_peer
 LOST_PEER='smartint lost the connection to another process'
 for when in new begun; do
-    run_job "lost-peer-$when" 20 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+    run_job "lost-peer-$when" 60 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
         "$PROGRAM" $when
     expect_ok
     expect_message "$LOST_PEER" "Host: +$HOST" 'Peer: +process [01]' 'Reason: +[^ ]' 'Remedy: '

@@ -34,16 +34,16 @@ done
 # ---- helpers
 
 for signal in KILL STOP; do
-    begin_job "windows-helper-$signal" 90 "${S[@]}" "$PROGRAM" 22 600 create busy
-    hit_later 0.4 $signal smartintd
+    begin_job "windows-helper-$signal" 180 "${S[@]}" "$PROGRAM" 22 1500 create busy
+    hit_later 0.2 $signal smartintd
     end_job
     [ $signal = KILL ] || kill -CONT "$VICTIM" 2>/dev/null
     expect_ok
     verdict
 done
-begin_job windows-helper-killed-network 120 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
-    "$PROGRAM" 23 300 create busy
-hit_later 0.6 KILL smartintd
+begin_job windows-helper-killed-network 180 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
+    "$PROGRAM" 23 600 create busy
+hit_later 0.1 KILL smartintd
 end_job
 expect_ok
 verdict
@@ -96,8 +96,8 @@ expect_end
 verdict
 
 # A rank that stands still for a while, perhaps with a lock, holds others up and nothing else.
-begin_job windows-rank-stopped 90 "${S[@]}" "$PROGRAM" 26 600 allocate busy
-hit_later 0.4 STOP rma_random
+begin_job windows-rank-stopped 180 "${S[@]}" "$PROGRAM" 26 1500 allocate busy
+hit_later 0.2 STOP rma_random
 sleep 1.5
 kill -CONT "$VICTIM"
 end_job

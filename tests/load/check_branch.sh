@@ -106,7 +106,7 @@ run()
     root=
     test "$(id -u)" -ne 0 || root=--allow-run-as-root
     failures=0
-    for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    for try in $(seq 40); do
         snapshot_before
         # shellcheck disable=SC2086
         timeout -k 5 60 "$MPIRUN" $root --oversubscribe --bind-to none -n 2 \

@@ -55,6 +55,18 @@ static void locks(MPI_Win win, MPI_Aint there, volatile int *cell) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+static void await_stopped(int pid) {
+    char path[64], line[512] = "", *state = NULL;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    while (NULL == state || 'T' != state[2]) {
+        FILE *f = fopen(path, "r");
+        CHECK(NULL != f && NULL != fgets(line, sizeof line, f), "nothing in %s", path);
+        fclose(f);
+        state = strrchr(line, ')');
+        sleep_ms(1);
+    }
+}
+
 // Process 0 puts in the wait behind two fences. 1 stands still before it can take that in, until 0 has been out of its
 // wait for long: what 0 hears of then must wake it, as the second fence of the others waits for its next step.
 static void fences(MPI_Win win, MPI_Aint there) {
@@ -84,6 +96,7 @@ static void fences(MPI_Win win, MPI_Aint there) {
         MPI(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
     } else {
         if (2 == my_rank) {
+            await_stopped(words[1]);
             sleep_ms(60);
             MPI(MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD));
             sleep_ms(40);
