@@ -139,7 +139,7 @@ lost_in_stock() {
 
 # EACH_TRY=COMMAND run_job ...: before each run of it.
 run_job() {
-    local try
+    local try mpirun_failures=0
     RETRIED=0
     for try in $(seq $MOST_TRIES); do
         RETRIED=$((try - 1))
@@ -150,6 +150,8 @@ run_job() {
         ! grep -q '^FAILED' "$LOG" || complain "$(grep -m 1 '^FAILED' "$LOG")"
         if [ -n "$MPIRUN_FAILED" ]; then
             tidy_after_mpirun "${WATCHED[@]}"
+            mpirun_failures=$((mpirun_failures + 1))
+            [ $mpirun_failures -lt $MPIRUN_TRIES ] || complain "mpirun itself failed $mpirun_failures times"
         else
             remove_vader_segments # what lost a message may have lost the order to tidy up too
         fi

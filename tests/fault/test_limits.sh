@@ -168,6 +168,15 @@ else
     skip fault/yama "gcc is missing"
 fi
 
+# in_common NAMESPACES PROGRAM ARGUMENTS...: memory that ranks share is a file there that has a name for a moment
+in_common() {
+    local name=$1-namespaces-$2
+    program "$2"
+    MESSAGES=no run_job "$name${5:+-$5}" 60 "${S[@]}" --mca osc smartint --mca btl smartint,self "${ALONE[@]}" "$PROGRAM" "${@:3}"
+    expect_ok
+    verdict
+}
+
 # ---- PID namespaces: each rank in one of its own, as in a container. A rank's number is another process there, itself
 # even; with the same addresses everywhere a copy from that one would go well. Not beside btl/vader of Open MPI 4.1: it
 # takes a segment made by a process of its own number for its own, and unmaps at the end what lies there (failure.md).
@@ -188,13 +197,6 @@ if setarch -R unshare -f -p --mount-proc true 2>/dev/null; then
         done
         verdict
     done
-    in_common() { # in_common NAMESPACES PROGRAM ARGUMENTS...: memory that ranks share has a name for a moment there
-        local name=$1-namespaces-$2
-        program "$2"
-        MESSAGES=no run_job "$name${5:+-$5}" 60 "${S[@]}" --mca osc smartint --mca btl smartint,self "${ALONE[@]}" "$PROGRAM" "${@:3}"
-        expect_ok
-        verdict
-    }
     in_common pid rma_shared 20
     in_common pid rma_random 5 30 shared
 else

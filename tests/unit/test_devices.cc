@@ -54,8 +54,10 @@ TEST(devices, a_subnet_is_by_its_first_bits) {
 }
 
 TEST(devices, what_is_malformed_allows_nothing) {
-    for (const char *bad : {"", "^", ",", "eth0,", ",eth0", "eth0,,lo", "^any", "eth0,any", "10.0.0.0/", "10.0.0.0/33",
-                            "10.0.0/8", "10.0.0.0/8x", "10.0.0.0/-1", "::/129", "/8", "eth0/8", "10.0.0.0/8/8"}) {
+    for (const char *bad :
+         {"",          "^",    ",",        "eth0,",       ",eth0",       "eth0,,lo", "^any",        "eth0,any",
+          "^eth0,^lo", "^^lo", "eth0, lo", "10.0.0.0/",   "10.0.0.0/33", "10.0.0/8", "10.0.0.0/8x", "10.0.0.0/-1",
+          "::/129",    "/8",   "eth0/8",   "10.0.0.0/8/8"}) {
         device_list d;
         EXPECT_FALSE(d.parse(bad)) << bad;
         EXPECT_FALSE(d.allows("lo")) << bad;

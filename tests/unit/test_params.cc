@@ -89,7 +89,7 @@ TEST(parameters, transports_and_directories_that_cannot_be_are_refused) {
     for (const char *bad : {"", "tmp", "./x"}) {
         expect_refused("directory", bad, [&](params &p) { p.directory = bad; });
     }
-    for (const char *bad : {"", "^", "eth0,,ib0", "10.0.0.0/33"}) {
+    for (const char *bad : {"", "^", "eth0,,ib0", "eth0, ib0", "10.0.0.0/33"}) {
         expect_refused("device", bad, [&](params &p) { p.device = bad; });
     }
     for (const char *good : {"tcp", "rc", "ud", "none"}) {

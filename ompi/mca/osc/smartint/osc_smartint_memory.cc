@@ -35,10 +35,6 @@ std::uint64_t memory_of_node() {
     return 0 == sysinfo(&i) ? (std::uint64_t{i.totalram} + i.totalswap) * i.mem_unit : too_much;
 }
 
-// How members come to the memory of their node: by the descriptor of the first, or where the kernel lets nobody take it
-// (containers, each with namespaces of its own) by a name that its file has meanwhile.
-enum class found { by_descriptor, by_name };
-
 const char *directory() { return engine::instance().settings().directory.c_str(); }
 
 void make_file(module &m, found by, std::uint64_t total, announcement *next) {
@@ -86,28 +82,6 @@ int open_and_map(module &m, found by, const plan &where, const announcement &min
     return exchange(m.comm, next, &all);
 }
 
-// One file per node, made by the first member there; the others open it and map all of it. An error of one is in
-// all[].
-int share(module &m, found by, const plan &where, const announcement &mine, std::vector<announcement> &all) {
-    const int rank = ompi_comm_rank(m.comm);
-    const std::uint64_t total = where.total;
-    const int first = where.first;
-    announcement next = mine;
-    m.memory.bytes = total;
-    if (first == rank) {
-        make_file(m, by, total, &next);
-    }
-    const std::uint64_t name = next.file;
-    int rc = exchange(m.comm, next, &all);
-    if (OMPI_SUCCESS == rc) {
-        rc = open_and_map(m, by, where, mine, all);
-    }
-    if (first == rank && found::by_name == by && m.memory.fd >= 0) {
-        remove_named_file(directory(), name);
-    }
-    return rc;
-}
-
 } // namespace
 
 int exchange(ompi_communicator_t *comm, const announcement &mine, std::vector<announcement> *all) {
@@ -139,16 +113,24 @@ plan plan_of(const module &m, bool packed, const announcement &mine, const std::
     return p;
 }
 
-int share_memory(module &m, const plan &where, const announcement &mine, std::vector<announcement> &all) {
-    for (const found by : {found::by_descriptor, found::by_name}) {
-        m.memory.release();
-        int error = MPI_SUCCESS;
-        const int rc = share(m, by, where, mine, all);
-        if (OMPI_SUCCESS != rc || !any_error(all, &error) || MPI_ERR_RMA_SHARED != error) {
-            return rc;
-        }
+int share_memory(module &m, found by, const plan &where, const announcement &mine, std::vector<announcement> &all) {
+    const int rank = ompi_comm_rank(m.comm);
+    const std::uint64_t total = where.total;
+    const int first = where.first;
+    announcement next = mine;
+    m.memory.bytes = total;
+    if (first == rank) {
+        make_file(m, by, total, &next);
     }
-    return OMPI_SUCCESS;
+    const std::uint64_t name = next.file;
+    int rc = exchange(m.comm, next, &all);
+    if (OMPI_SUCCESS == rc) {
+        rc = open_and_map(m, by, where, mine, all);
+    }
+    if (first == rank && found::by_name == by && m.memory.fd >= 0) {
+        remove_named_file(directory(), name);
+    }
+    return rc;
 }
 
 int own_memory(module &m, announcement &mine, std::vector<announcement> &all) {

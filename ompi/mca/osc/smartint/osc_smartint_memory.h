@@ -45,8 +45,13 @@ struct plan {
 // packed: next to each other, else each part begins at a page.
 plan plan_of(const module &m, bool packed, const announcement &mine, const std::vector<announcement> &all);
 
-// The memory of this node's members into m.memory, where `where` says it. Errors are in all[].
-int share_memory(module &m, const plan &where, const announcement &mine, std::vector<announcement> &all);
+// How members come to the memory of their node: by the descriptor of the first, or where the kernel lets nobody take it
+// (containers, each with namespaces of its own) by a name that its file has meanwhile.
+enum class found { by_descriptor, by_name };
+
+// The memory of this node's members into m.memory, where `where` says it: one file per node, made by the first member
+// there; the others open it and map all of it. Errors are in all[].
+int share_memory(module &m, found by, const plan &where, const announcement &mine, std::vector<announcement> &all);
 
 // Where a node can't share, each has its own, in m.own.
 int own_memory(module &m, announcement &mine, std::vector<announcement> &all);

@@ -187,7 +187,13 @@ int provide_memory(module &m, void **base, announcement &mine, std::vector<annou
     const bool packed =
         m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });
     *where = plan_of(m, packed, mine, all);
-    rc = share_memory(m, *where, mine, all);
+    rc = share_memory(m, found::by_descriptor, *where, mine, all);
+    if (OMPI_SUCCESS == rc && m.shared() && any_error(all, &error) && MPI_ERR_RMA_SHARED == error) {
+        // Who may look at no other process may not tell whether one that holds a word has ended: the memory alone.
+        m.shares_words = false;
+        m.memory.release();
+        rc = share_memory(m, found::by_name, *where, mine, all);
+    }
     if (OMPI_SUCCESS == rc && any_error(all, &error)) {
         if (m.shared() || MPI_ERR_NO_MEM == error) {
             return error;

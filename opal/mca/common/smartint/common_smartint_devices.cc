@@ -26,13 +26,16 @@ std::vector<std::string> interfaces_of(const std::string &device) {
         return found;
     }
     const std::string sys = "/sys/class/infiniband/" + device.substr(0, colon);
-    const std::string table = sys + "/ports/" + device.substr(colon + 1) + "/gid_attrs/ndevs";
     using entries = std::filesystem::directory_iterator;
     std::error_code error; // also where there is no such directory
+    const std::string port = device.substr(colon + 1);
     for (entries i(sys + "/device/net", error); !error && i != entries(); i.increment(error)) {
-        found.push_back(i->path().filename());
+        unsigned of = 0; // the adapter's ports, from 0
+        if (std::ifstream(i->path() / "dev_port") >> of && std::to_string(of + 1) == port) {
+            found.push_back(i->path().filename());
+        }
     }
-    for (entries i(table, error); !error && i != entries(); i.increment(error)) {
+    for (entries i(sys + "/ports/" + port + "/gid_attrs/ndevs", error); !error && i != entries(); i.increment(error)) {
         std::string name;
         if (std::ifstream(i->path()) >> name) { // an unused entry cannot be read
             found.push_back(name);
@@ -75,7 +78,7 @@ bool device_list::parse(const std::string &text) {
         const std::size_t end = std::min(text.find(',', at), text.size());
         const std::string item = text.substr(at, end - at);
         subnet s{};
-        if (item.empty() || "any" == item) {
+        if (item.empty() || "any" == item || std::string::npos != item.find_first_of("^ \t")) {
             return false;
         }
         if (std::string::npos == item.find('/')) {

@@ -25,20 +25,29 @@ std::string path_of(const char *directory, std::uint64_t name) {
 
 } // namespace
 
+// The file has no name while its memory is made, which takes long where it is much: a process killed meanwhile leaves
+// nothing.
 int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t *name) {
     if (sizeof(*name) != getrandom(name, sizeof(*name), 0)) {
         return -EIO;
     }
-    const std::string path = path_of(directory, *name);
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = ::open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0) {
         return -errno;
     }
-    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
-    const signals_blocked during;
-    if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)); 0 != error) {
+    const std::string own = "/proc/self/fd/" + std::to_string(fd);
+    int error = 0;
+    {
+        // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
+        const signals_blocked during;
+        error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    }
+    if (0 == error &&
+        0 != ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_of(directory, *name).c_str(), AT_SYMLINK_FOLLOW)) {
+        error = errno; // also if there is one of that name
+    }
+    if (0 != error) {
         ::close(fd);
-        ::unlink(path.c_str());
         return -error;
     }
     return fd;

@@ -10,7 +10,7 @@
 namespace smartint {
 
 // All of its bytes are memory from now on: a full file system is an error here, and no SIGBUS later. *name tells others
-// which it is. A descriptor, or -errno.
+// which it is. On file systems that make files without a name (tmpfs and other local ones). A descriptor, or -errno.
 int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t *name);
 // What somebody else made: this user's, and of that length. A descriptor, or -errno.
 int open_named_file(const char *directory, std::uint64_t name, std::uint64_t bytes);
