@@ -45,8 +45,8 @@ static void exchange(int count, int both, wait_fn waits) {
     waits(n, requests);
 }
 
-// Until of one batch's receives one in `share` was timed, as the receiver says. Somebody else on the machine may be busy
-// for a while.
+// Until of one batch's receives one in `share` was timed, as the receiver says. Somebody else on the machine may be
+// busy for a while.
 static void rounds(const char *name, int count, int both, wait_fn waits, int share) {
     test_note = name;
     unsigned long long best = 0;
