@@ -25,6 +25,12 @@ std::string path_of(const char *directory, std::uint64_t name) {
 
 } // namespace
 
+int reserve_memory(int fd, std::uint64_t bytes) {
+    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
+    const signals_blocked during;
+    return posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+}
+
 // The file has no name while its memory is made, which takes long where it is much: a process killed meanwhile leaves
 // nothing.
 int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t *name) {
@@ -36,12 +42,7 @@ int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t 
         return -errno;
     }
     const std::string own = "/proc/self/fd/" + std::to_string(fd);
-    int error = 0;
-    {
-        // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
-        const signals_blocked during;
-        error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-    }
+    int error = reserve_memory(fd, bytes);
     if (0 == error &&
         0 != ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_of(directory, *name).c_str(), AT_SYMLINK_FOLLOW)) {
         error = errno; // also if there is one of that name

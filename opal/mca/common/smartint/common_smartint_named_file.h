@@ -9,6 +9,9 @@
 
 namespace smartint {
 
+// All bytes of the file are memory from now on. 0, or an errno.
+int reserve_memory(int fd, std::uint64_t bytes);
+
 // All of its bytes are memory from now on: a full file system is an error here, and no SIGBUS later. *name tells others
 // which it is. On file systems that make files without a name (tmpfs and other local ones). A descriptor, or -errno.
 int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t *name);

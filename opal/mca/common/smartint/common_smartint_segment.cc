@@ -13,7 +13,7 @@
 #include <cstring>
 #include <new>
 
-#include "common_smartint_signals.h"
+#include "common_smartint_named_file.h"
 
 namespace smartint {
 namespace {
@@ -60,9 +60,7 @@ int segment::map(int fd, std::uint64_t bytes) {
 
 // All of it is memory from now on.
 int segment::reserve(std::uint64_t bytes) {
-    // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
-    const signals_blocked during;
-    const int rc = posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
+    const int rc = reserve_memory(fd_, bytes);
     return 0 == rc ? 0 : fail(rc, std::string(std::strerror(rc)) + " (" + std::to_string(bytes >> 10) + " KiB needed)");
 }
 
