@@ -155,8 +155,8 @@ run_job() {
         else
             remove_vader_segments # what lost a message may have lost the order to tidy up too
         fi
-        [ "$try" -eq $MOST_TRIES ] || check_after "${WATCHED[@]}" || complain "left behind: $LEFT_BEHIND"
-        [ -z "$REASON" ] || break
+        [ -z "$REASON" ] && [ "$try" -lt $MOST_TRIES ] || break
+        check_after "${WATCHED[@]}" || { complain "left behind: $LEFT_BEHIND"; break; }
     done
 }
 
