@@ -213,6 +213,7 @@ check_after() {
         rm -rf -- "$TEST_TMP"
         TEST_TMP=
         unset TMPDIR
+        LIB_TMP_BEFORE=$(lib_tmp)      # who asks again asks of /tmp
     fi
     [ -z "$left" ]
 }
