@@ -143,7 +143,7 @@ for when in new begun; do
     run_job "lost-peer-$when" 60 "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always \
         "$PROGRAM" $when
     expect_ok
-    expect_message "$LOST_PEER" "Host: +$HOST" 'Peer: +process [01]' 'Reason: +[^ ]' 'Remedy: '
+    expect_message "$LOST_PEER" "Host: +$HOST" "Peer: +process [01], on ${HOST%%.*}" 'Reason: +[^ ]' 'Remedy: '
     expect_no_other "$LOST_PEER"
     [ "$(grep -c '^# rank . was told' "$LOG")" -eq 2 ] || complain "not both ranks ended by themselves"
     verdict

@@ -132,7 +132,7 @@ void engine::lose(endpoint *ep) {
         if (of_another_job(ep)) { // spawned, or connected to
             who += " of job " + std::to_string(ep->name >> 32) + ", not this one";
         }
-        tell(topic::lost_peer, who.c_str(), "the connection is broken");
+        tell(topic::lost_peer, who.c_str(), "the connection is broken", ep->name);
     }
     fail_peer_operations(ep); // also those that were begun after it was lost
 }

@@ -16,6 +16,7 @@ struct state {
     std::mutex lock;
     std::string value[topics];
     std::string detail[topics];
+    std::uint64_t process[topics]{};
     bool kept[topics]{};
     bool told[topics]{};
     std::atomic<bool> pending{false};
@@ -44,7 +45,7 @@ const char *topic_name(topic t) {
 
 void set_reporter(reporter r) { the_state().out = r; }
 
-void tell(topic what, const char *value, const char *detail) {
+void tell(topic what, const char *value, const char *detail, std::uint64_t process) {
     state &s = the_state();
     const std::lock_guard<std::mutex> hold(s.lock);
     const auto i = static_cast<unsigned>(what);
@@ -54,6 +55,7 @@ void tell(topic what, const char *value, const char *detail) {
     s.kept[i] = true;
     s.value[i] = value;
     s.detail[i] = detail;
+    s.process[i] = process;
     s.pending.store(true, std::memory_order_relaxed); // a hint; the lock orders the rest
 }
 
@@ -76,6 +78,7 @@ void flush_reports() {
             s.told[i] = true;
             value = s.value[i];
             detail = s.detail[i];
+            r.process = s.process[i];
         }
         r.what = static_cast<topic>(i);
         r.value = value.c_str();

@@ -35,6 +35,7 @@ struct report {
     topic what = topic::none;
     const char *value = "";
     const char *detail = "";
+    std::uint64_t process = 0; // the one it is about, as endpoints are named; 0: none
 };
 
 using reporter = void (*)(const report &);
@@ -43,7 +44,7 @@ void set_reporter(reporter r);
 
 // Safe in any thread: the report is kept and given to the reporter by the application
 // thread (flush_reports), at most once per topic and process.
-void tell(topic what, const char *value, const char *detail);
+void tell(topic what, const char *value, const char *detail, std::uint64_t process = 0);
 bool reports_pending();
 void flush_reports();
 

@@ -52,7 +52,13 @@ glue_state &state() {
     return *s;
 }
 
-void show(const report &r) { opal_show_help(help_file, topic_name(r.what), true, host(), r.value, r.detail); }
+void show(const report &r) {
+    std::string value = r.value;
+    if (0 != r.process) {
+        value += std::string(", on ") + glue_host_of(r.process);
+    }
+    opal_show_help(help_file, topic_name(r.what), true, host(), value.c_str(), r.detail);
+}
 
 int read_counter(const mca_base_pvar_t *pvar, void *value, void *) noexcept {
     const auto index = reinterpret_cast<std::uintptr_t>(pvar->ctx);

@@ -91,6 +91,8 @@ void glue_introduce(endpoint *ep);
 endpoint *glue_meet(const opal_proc_t *proc, const modex &m);
 // Whether it can be found, under the gate.
 bool glue_knows(const opal_proc_t *proc);
+// The node of a process, as Open MPI calls it; name: as endpoints are named.
+const char *glue_host_of(std::uint64_t name);
 
 // The network is open now: its address into glue_modex().
 void glue_note_address();

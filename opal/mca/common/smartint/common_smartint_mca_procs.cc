@@ -32,6 +32,13 @@ bool late_address_ungated(const opal_process_name_t &name, modex *out) {
     return there;
 }
 
+opal_process_name_t unpack_name(std::uint64_t name) {
+    opal_process_name_t n{};
+    n.jobid = static_cast<opal_jobid_t>(name >> 32);
+    n.vpid = static_cast<opal_vpid_t>(name & 0xffffffff);
+    return n;
+}
+
 // Of this job.
 bool has_no_board_with(const modex &m) {
     return m.node != glue_modex().node || !engine::instance().board_segment().mapped();
@@ -161,13 +168,17 @@ void glue_introduce(endpoint *ep) {
     if (glue_late()) {
         return; // it published nothing
     }
-    opal_process_name_t name{};
-    name.jobid = static_cast<opal_jobid_t>(ep->name >> 32);
-    name.vpid = static_cast<opal_vpid_t>(ep->name & 0xffffffff);
+    const opal_process_name_t name = unpack_name(ep->name);
     // One that opened its network late has no helper that relays, and this is no place to wait for its address.
     if (modex m; glue_read(name, &m) && 0 != m.address_bytes) {
         glue_reach_network(name, m);
     }
+}
+
+const char *glue_host_of(std::uint64_t name) {
+    const opal_proc_t *proc = opal_proc_for_name(unpack_name(name));
+    const char *host = nullptr != proc ? opal_get_proc_hostname(proc) : nullptr;
+    return nullptr != host ? host : "an unknown node";
 }
 
 bool glue_knows(const opal_proc_t *proc) {
