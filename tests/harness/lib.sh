@@ -224,7 +224,7 @@ check_after() {
 # memory that is freed, or crashes there. No code of ours is in it. Where all that it started has been over for some
 # seconds it is ended here, and the job runs once more. What is not over is waited for: a hang of ours stays one.
 STANDS_STILL="mpirun stands still, and all that it started is over"
-MPIRUN_TRIES=3      # of a job whose mpirun fails
+MPIRUN_TRIES=8      # of a job whose mpirun fails
 
 mpirun_below() {      # mpirun_below PID: there may be scripts between
     local pid
@@ -262,10 +262,15 @@ watch_mpirun() {
     done
 }
 
+# Ranks have no PMIx server; and mpirun says of a rank's end by a signal which one it was.
 mpirun_failed() {
-    local status=$1
+    local status=$1 signal=$(($1 - 128))
     shift
-    grep -qxF "$STANDS_STILL" "$@" || { [ "$status" -eq 139 ] && ! grep -qE 'on signal|Signal: ' "$@"; }
+    grep -qxF "$STANDS_STILL" "$@" || grep -qF PMIx_server_finalize "$@" && return
+    case $status in
+    134 | 135 | 139) ! grep -qE "on signal $signal |Signal: " "$@" ;;
+    *) false ;;
+    esac
 }
 
 # What it would have removed.

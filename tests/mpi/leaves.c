@@ -63,7 +63,7 @@ static void stay(MPI_Comm child) {
     }
     test_note = "receiving from one that left";
     if (!rarely) {
-        sleep(1);
+        usleep(400000);
     }
     for (int i = 0; i < count; ++i) {
         memset(buf, BLANK_VALUE, (size_t) size);

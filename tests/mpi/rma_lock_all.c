@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-enum { HELD = 1, GO = 2, ASKS = 3, CELLS = 8, HOLDS_MS = 20, MOST_TIMES = 100 };
+enum { HELD = 1, GO = 2, ASKS = 3, CELLS = 8, HOLDS_MS = 20, MOST_TIMES = 1000 };
 
 static long cells[CELLS];
 static MPI_Win win;

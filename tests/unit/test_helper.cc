@@ -237,6 +237,106 @@ TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
 }
 
+cpu_set_t own_units() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
+    return set;
+}
+
+// A rank bound to the first unit that starts a thread on all the others, as OpenMP does.
+class spreading_rank {
+public:
+    bool possible() const { return CPU_COUNT(&all_) > 1 && first_ < 64; }
+    void attach(node &n) {
+        n.attach(0, static_cast<std::uint32_t>(process_.pid()));
+        n.board.slot(0).control.cpus[0] = 1ULL << first_;
+        wait_until("it is bound", [&] { return 1 == m_->step; });
+    }
+    void spread() {
+        m_->step = 2;
+        wait_until("its threads are", [&] { return 3 == m_->step; });
+    }
+    int pid() const { return process_.pid(); }
+
+private:
+    struct meeting {
+        std::atomic<int> step{0};
+    };
+    void run() {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(first_, &set);
+        sched_setaffinity(0, sizeof(set), &set);
+        m_->step = 1;
+        wait_until("spread", [&] { return 2 == m_->step; });
+        std::thread other([&] {
+            cpu_set_t rest = all_;
+            CPU_CLR(first_, &rest);
+            sched_setaffinity(0, sizeof(rest), &rest);
+            m_->step = 3;
+            pause(); // killed
+        });
+        other.join();
+    }
+    static unsigned first_of(const cpu_set_t &set) {
+        unsigned i = 0;
+        while (!CPU_ISSET(i, &set)) {
+            ++i;
+        }
+        return i;
+    }
+    cpu_set_t all_ = own_units();
+    unsigned first_ = first_of(all_);
+    shared_object<meeting> m_;
+    child process_{[this] { run(); }};
+};
+
+TEST(placement, no_unit_of_a_ranks_other_threads_is_chosen) {
+    const cpu_set_t before = own_units();
+    node n(1);
+    spreading_rank rank;
+    if (!rank.possible()) {
+        GTEST_SKIP() << "there is one unit";
+    }
+    rank.attach(n);
+    const auto pid = static_cast<std::uint32_t>(rank.pid());
+    placement p;
+    const int unit = p.choose(n.board, {pid}, n.standard());
+    if (unit < 0) {
+        GTEST_SKIP() << "all units are one core's";
+    }
+    const cpu_set_t bound = own_units();
+    EXPECT_EQ(1, CPU_COUNT(&bound));
+    rank.spread();
+    EXPECT_EQ(unit, p.choose(n.board, {}, n.standard())) << "of ranks that cannot be seen it knows what the board says";
+    EXPECT_EQ(-1, p.choose(n.board, {pid}, n.standard()));
+    const cpu_set_t after = own_units();
+    EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
+}
+
+TEST(helper, leaves_its_unit_when_a_rank_starts_threads_there) {
+    const cpu_set_t before = own_units();
+    node n(1);
+    spreading_rank rank;
+    if (!rank.possible()) {
+        GTEST_SKIP() << "there is one unit";
+    }
+    rank.attach(n);
+    ASSERT_TRUE(n.make(n.standard())) << n.helper->why();
+    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
+    if (n.line().cpu < 0) {
+        GTEST_SKIP() << "all units are one core's";
+    }
+    rank.spread();
+    n.run();
+    const int bell = n.line().doorbell_fd;
+    wait_until("it is up again and looks", [&] {
+        ring_eventfd(bell);
+        return -1 == n.line().cpu;
+    });
+}
+
 TEST(helper, ends_when_its_ranks_are_gone) {
     node n(2);
     struct meeting {

@@ -24,6 +24,7 @@ enum : std::uint64_t { tag_doorbell = ~0ULL, tag_network = ~0ULL - 1 }; // else:
 constexpr int attach_look_ms = 20, late_look_ms = 1000;
 constexpr int unwatched_look_ms = 1000;            // whether ranks live that no descriptor tells of
 constexpr int unheard_look_ms = 10;                // at a network that no descriptor tells of
+constexpr std::chrono::seconds place_look{1};      // at what the ranks' threads are bound to
 constexpr std::chrono::milliseconds busy_look{10}; // at what descriptors tell, where there is no sleep between
 
 // In the place of a rank's descriptor.
@@ -143,10 +144,20 @@ void core::watch_ranks() {
     if (seen_ == pidfds_.size() && !unlinked_) {
         ::unlink(options_.board.c_str());
         unlinked_ = true;
-        // Only now it is known which units the ranks are bound to.
-        unit_ = place(board_, options_);
-        line().cpu.store(unit_, std::memory_order_relaxed);
+        find_a_unit(); // only now it is known which units the ranks are bound to
     }
+}
+
+void core::find_a_unit() {
+    std::vector<std::uint32_t> pids;
+    for (unsigned i = 0; i < pidfds_.size(); ++i) {
+        if (pidfds_[i] >= 0 || unwatched == pidfds_[i]) {
+            pids.push_back(board_.slot(i).control.pid.load(std::memory_order_relaxed));
+        }
+    }
+    unit_ = place_.choose(board_, pids, options_);
+    line().cpu.store(unit_, std::memory_order_relaxed);
+    placed_ = clock::now();
 }
 
 void core::rank_gone(unsigned slot) {
@@ -313,6 +324,10 @@ void core::run() {
     while (!stop_.load(std::memory_order_relaxed)) {
         const bool busy = pass() > 0;
         const auto now = clock::now();
+        // Where there was none to begin with there will hardly be one.
+        if (unit_ >= 0 && options_.cores.empty() && now - placed_ >= place_look) {
+            find_a_unit();
+        }
         // With a unit of our own and somebody waiting, look again for a while; else sleep.
         const bool polls = !busy && unit_ >= 0 && options_.poll_us > 0 && anything_armed();
         if (busy || (polls && scan() > 0)) {

@@ -13,6 +13,7 @@
 #include "common_smartint_segment.h"
 #include "common_smartint_wake.h"
 #include "smartintd_options.h"
+#include "smartintd_place.h"
 #include "smartintd_relay.h"
 
 namespace smartint::daemon {
@@ -61,6 +62,7 @@ private:
     void watch_ranks();
     void rank_gone(unsigned slot);
     void look_after_unwatched();
+    void find_a_unit();
     void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
     unsigned scan();
     bool anything_armed() const;
@@ -77,7 +79,9 @@ private:
     std::string why_;
     int epoll_ = -1;
     int doorbell_ = -1;
-    int unit_ = -1; // of our own, or -1
+    placement place_;
+    int unit_ = -1;              // of our own, or -1
+    clock::time_point placed_{}; // when that was found out
     std::vector<int> pidfds_;
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived
     std::vector<bool> woken_;            // this rank's `wanted` was acted upon

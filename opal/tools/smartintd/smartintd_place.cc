@@ -6,6 +6,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include "common_smartint_params.h"
 
@@ -39,51 +44,39 @@ std::vector<unsigned> units_of_ranks(const segment &board) {
     return v;
 }
 
-bool bind(unsigned unit) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(unit, &one);
-    return 0 == sched_setaffinity(0, sizeof(one), &one);
+bool bind(const std::vector<unsigned> &units) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned u : units) {
+        CPU_SET(u, &set);
+    }
+    return 0 == sched_setaffinity(0, sizeof(set), &set);
 }
 
-// What hwloc knows of this machine; nothing where it can't say.
-class machine {
-public:
-    machine() {
-        if (0 == hwloc_topology_init(&topology_) && 0 != hwloc_topology_load(topology_)) {
-            hwloc_topology_destroy(topology_);
-            topology_ = nullptr;
+std::vector<std::vector<unsigned>> groups_of(hwloc_topology_t machine, hwloc_obj_type_t type) {
+    std::vector<std::vector<unsigned>> all;
+    const int objects = hwloc_get_nbobjs_by_type(machine, type);
+    for (int i = 0; i < objects; ++i) {
+        hwloc_const_cpuset_t set = hwloc_get_obj_by_type(machine, type, static_cast<unsigned>(i))->cpuset;
+        std::vector<unsigned> units;
+        for (int u = hwloc_bitmap_first(set); u >= 0; u = hwloc_bitmap_next(set, u)) {
+            units.push_back(static_cast<unsigned>(u));
         }
+        all.push_back(std::move(units));
     }
-    ~machine() {
-        if (nullptr != topology_) {
-            hwloc_topology_destroy(topology_);
-        }
-    }
-    machine(const machine &) = delete;
-    machine &operator=(const machine &) = delete;
+    return all;
+}
 
-    // Units of the objects of this type that hold one of the given ones.
-    std::vector<unsigned> around(const std::vector<unsigned> &units, hwloc_obj_type_t type) const {
-        std::vector<unsigned> v;
-        const int objects = nullptr == topology_ ? 0 : hwloc_get_nbobjs_by_type(topology_, type);
-        for (int i = 0; i < objects; ++i) {
-            hwloc_obj_t object = hwloc_get_obj_by_type(topology_, type, static_cast<unsigned>(i));
-            const bool used = std::any_of(units.begin(), units.end(),
-                                          [&](unsigned u) { return 0 != hwloc_bitmap_isset(object->cpuset, u); });
-            if (!used) {
-                continue;
-            }
-            for (int u = hwloc_bitmap_first(object->cpuset); u >= 0; u = hwloc_bitmap_next(object->cpuset, u)) {
-                v.push_back(static_cast<unsigned>(u));
-            }
+// All units of those groups that hold one of the given ones.
+std::vector<unsigned> around(const std::vector<unsigned> &units, const std::vector<std::vector<unsigned>> &groups) {
+    std::vector<unsigned> v;
+    for (const auto &g : groups) {
+        if (std::any_of(g.begin(), g.end(), [&](unsigned u) { return contains(units, u); })) {
+            v.insert(v.end(), g.begin(), g.end());
         }
-        return v;
     }
-
-private:
-    hwloc_topology_t topology_ = nullptr;
-};
+    return v;
+}
 
 } // namespace
 
@@ -107,25 +100,62 @@ void leave_binding(const options &o) {
     }
 }
 
-int place(const segment &board, const options &o) {
+void add_units_of(std::uint32_t pid, std::vector<unsigned> *units) {
+    std::error_code none;
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (std::filesystem::directory_iterator task(tasks, none), end; task != end; task.increment(none)) {
+        const pid_t thread = std::atoi(task->path().filename().c_str());
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (thread > 0 && 0 == sched_getaffinity(thread, sizeof(set), &set)) { // 0 would be us
+            const std::vector<unsigned> more = units_of(set);
+            units->insert(units->end(), more.begin(), more.end());
+        }
+    }
+}
+
+void placement::begin() {
     cpu_set_t set;
     CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);
-    std::vector<unsigned> allowed = units_of(set);
-    const machine here;
-    const std::vector<unsigned> ranks = units_of_ranks(board);
+    allowed_ = units_of(set);
+    hwloc_topology_t machine = nullptr;
+    if (0 != hwloc_topology_init(&machine)) {
+        return;
+    }
+    if (0 == hwloc_topology_load(machine)) {
+        cores_ = groups_of(machine, HWLOC_OBJ_CORE);
+        domains_ = groups_of(machine, HWLOC_OBJ_NUMANODE);
+    }
+    hwloc_topology_destroy(machine);
+}
+
+int placement::choose(const segment &board, const std::vector<std::uint32_t> &pids, const options &o) {
+    if (allowed_.empty()) {
+        begin();
+    }
+    std::vector<unsigned> ranks = units_of_ranks(board);
+    for (const std::uint32_t pid : pids) {
+        add_units_of(pid, &ranks);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    std::vector<unsigned> allowed = allowed_;
     // The other threads of a rank's core are not idle: who polls there slows that rank.
-    std::vector<unsigned> taken = here.around(ranks, HWLOC_OBJ_CORE);
+    std::vector<unsigned> taken = around(ranks, cores_);
     taken.insert(taken.end(), ranks.begin(), ranks.end());
     if (!o.cores.empty()) {
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();
         // It may be one list for machines of several kinds, and others' units are not ours to use (cpusets).
-        std::erase_if(allowed, [](unsigned u) { return !bind(u); });
-        sched_setaffinity(0, sizeof(set), &set);
+        std::erase_if(allowed, [](unsigned u) { return !bind({u}); });
     }
-    const int unit = choose_unit(allowed, taken, here.around(ranks, HWLOC_OBJ_NUMANODE), o.index);
-    return unit >= 0 && bind(static_cast<unsigned>(unit)) ? unit : -1;
+    const int unit = choose_unit(allowed, taken, around(ranks, domains_), o.index);
+    if (unit >= 0 && bind({static_cast<unsigned>(unit)})) {
+        return unit;
+    }
+    bind(allowed_);
+    return -1;
 }
 
 } // namespace smartint::daemon
