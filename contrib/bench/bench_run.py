@@ -202,8 +202,25 @@ class Runner:
         return [*words, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 
     def run(self, setting, system, words, estimate, ranks=2, program=None, more=()):
-        """Runs the benchmark once, with `more` for mpirun; returns its figures, or None if it failed (and notes why)."""
+        """Runs the benchmark once, with `more` for mpirun; returns its figures, or None if it failed (and notes why).
+
+        A peer, or its mpirun, that crashes or stands still is no reason to be without its figures: it has three tries.
+        """
         self.number += 1
+        tries = 3 if system.peer else 1
+        for i in range(tries):
+            figures, failure = self.run_once(setting, system, words, estimate, ranks, program, more)
+            if not failure:
+                return figures
+            last = i + 1 == tries
+            say(f"  {'failed' if last else 'once more, as it failed'}: {failure}")
+            if setting.rate:
+                self.cluster("sweep")
+        self.failures.append(failure)
+        return None
+
+    def run_once(self, setting, system, words, estimate, ranks, program, more):
+        """Its figures and None, or None and what went wrong."""
         path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
         self.last = path
         limit = max(120, 30 + 5 * estimate)  # it ends hangs only; ranks that share processors with others take long
@@ -224,13 +241,9 @@ class Runner:
             reason = f"no end within {int(limit)} s" if status in (124, 137) else f"exit status {status}"
             with open(path[:-3] + "log", "w") as log:
                 log.write(" ".join(command) + "\n" + output)
-            self.failures.append(f"{setting.title}: {system.title}: {reason}, see {path[:-3]}log")
-            say(f"  failed: {self.failures[-1]}")
-            if setting.rate:
-                self.cluster("sweep")
-            return None
+            return None, f"{setting.title}: {system.title}: {reason}, see {path[:-3]}log"
         with open(path) as file:
-            return list(csv.DictReader(file))
+            return list(csv.DictReader(file)), None
 
     @staticmethod
     def complete(path):

@@ -99,7 +99,7 @@ verdict
 HELPER_LOST='The smartint helper process of this node has ended before the job'
 for signal in KILL TERM; do
     for when in before during; do
-        begin_phases "helper-lost-$signal-$when" 90 0.3 "${S[@]}" --mca smartint_stats_file "$WORK/stats.%r"
+        begin_phases "helper-lost-$signal-$when" 90 1 "${S[@]}" --mca smartint_stats_file "$WORK/stats.%r"
         reached ready
         until_true 20 helper_up || complain "there is not one helper"
         victim=$(helper_pids)

@@ -241,13 +241,14 @@ mpirun_below() {      # mpirun_below PID: there may be scripts between
 rank_parents() { echo "$1"; }      # rank_parents PID-OF-MPIRUN: on several nodes they are others
 
 watch_mpirun() {
-    local job=$1 log=$2 mpirun parents states seen=no over=0 look=0.1      # a short job's ranks are soon gone
+    local job=$1 log=$2 mpirun parents states seen=no over=0 look=0.1 began=$SECONDS
     shift 2
     while sleep "$look" && kill -0 "$job"; do
         mpirun=$(mpirun_below "$job") || continue
         parents=$(rank_parents "$mpirun" | paste -sd,)
         states=$([ -z "$parents" ] || ps -o state= --ppid "$parents" | tr -d '[:space:]')
-        [ -z "$states" ] || seen=yes look=1
+        # a short job's ranks may be gone before anybody looks
+        { [ -z "$states" ] && [ $((SECONDS - began)) -lt "$(scaled 12)" ]; } || seen=yes look=1
         if [ $seen = yes ] && [ -z "${states//Z/}" ] && [ -z "$(lib_processes "$@")" ]; then
             over=$((over + 1))
         else
@@ -262,13 +263,14 @@ watch_mpirun() {
     done
 }
 
-# Ranks have no PMIx server; and mpirun says of a rank's end by a signal which one it was.
+# Ranks have no PMIx server; and mpirun says of a rank's end by a signal which one it was. A trace without that, and without
+# anything of ours or of a test, is its own.
 mpirun_failed() {
     local status=$1 signal=$(($1 - 128))
     shift
     grep -qxF "$STANDS_STILL" "$@" || grep -qF PMIx_server_finalize "$@" && return
     case $status in
-    134 | 135 | 139) ! grep -qE "on signal $signal |Signal: " "$@" ;;
+    134 | 135 | 139) ! grep -qE "on signal $signal |\] \[ *[0-9]+\] .*(smartint|mpi-programs)" "$@" ;;
     *) false ;;
     esac
 }

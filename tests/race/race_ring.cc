@@ -81,6 +81,9 @@ void run(unsigned producers, std::uint32_t records, std::uint32_t largest, bool 
     for (auto &t : threads) {
         t.join();
     }
+    std::uint64_t word = 0;
+    const std::byte *payload = nullptr;
+    EXPECT_TRUE(ring_consumer::result::empty == c.peek(word, payload)); // gives back what it still held
     EXPECT_EQ(m->control.head.load(), m->control.tail.load());
 }
 

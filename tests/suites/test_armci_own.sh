@@ -23,7 +23,7 @@ get_source() {
     SOURCE=${SMARTINT_ARMCI_SOURCE:-$cache/source}
     [ -e "$SOURCE/configure.ac" ] && return 0
     [ -z "${SMARTINT_ARMCI_SOURCE:-}" ] || return 1
-    for release in "" trixie sid; do
+    for release in "" trixie trixie sid; do
         (fetch_source armci-mpi "$cache" $release) >>"$LOGS/armci-source.log" 2>&1 && break
     done
     archive=$(find "$cache" -name 'armci-mpi_*.orig.tar.*' ! -name '*.asc' | head -n 1)

@@ -13,7 +13,7 @@ dmesg -C # what it said when it started has words like these in it
 
 kernel_is_fine() {
     local line
-    line=$(dmesg | grep -vE '(mpirun|orterun)[^ ]*: segfault' | grep -m 1 -E 'BUG|WARNING|Oops|general protection|Call Trace|rcu.*stall|hung task|refcount_t|list_(add|del) corruption|use-after-free|segfault|leaked')
+    line=$(dmesg | grep -vE '(mpirun|orterun)[^ ]*:? (segfault|general protection)' | grep -m 1 -E 'BUG|WARNING|Oops|general protection|Call Trace|rcu.*stall|hung task|refcount_t|list_(add|del) corruption|use-after-free|segfault|leaked')
     if [ -n "$line" ]; then
         dmesg | tail -n 60
         fail "$1" "the kernel says: $line"
