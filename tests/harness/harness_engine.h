@@ -41,6 +41,7 @@ public:
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
     static unsigned in_flight(const engine &e) { return e.in_flight_; }
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }
+    static bool in_network(const engine &e) { return e.in_network_; }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
     static bool parked(const engine &e) { return sleeps_so(e, engine::sleep::parked); }
     static bool listens(const engine &e) { return sleeps_so(e, engine::sleep::listens); }
@@ -138,7 +139,7 @@ public:
 // Two ranks of two nodes over tcp on the loopback.
 class network_pair {
 public:
-    explicit network_pair(const params &p);
+    explicit network_pair(const params &p, bool threads = false);
     void drive(const char *what, const std::function<bool()> &until);
     void send(engine &e, send_op &s) {
         e.enter();

@@ -59,6 +59,38 @@ TEST_F(engines_of_two_nodes, every_size_arrives) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// Beside other threads: what is called may wait for a lock whose holder is about to enter the transport, which may hold
+// one of its own while it calls.
+TEST_F(engines_of_two_nodes, active_messages_are_taken_in_order_and_with_threads_outside_the_transport) {
+    for (const bool threads : {false, true}) {
+        network_pair n(with("auto"), threads);
+        static struct {
+            engine *e;
+            unsigned inside;
+            std::vector<std::byte> first;
+        } seen;
+        seen = {&n.b, 0, {}};
+        n.b.hooks().active_message = [](endpoint *, std::uint32_t, const std::byte *data, std::uint32_t) {
+            seen.inside += engine_access::in_network(*seen.e) ? 1 : 0;
+            seen.first.push_back(data[sizeof(wire::am_header)]);
+        };
+        constexpr unsigned messages = 100;
+        const wire::am_header h{name_of(0), 3, 0};
+        std::vector<std::vector<std::byte>> data; // the sender's until they are out
+        n.a.enter();
+        for (unsigned i = 0; i < messages; ++i) {
+            data.emplace_back(1000, std::byte(i));
+            n.a.queue_message(n.to_b, {wire::am, h, data[i].data(), 1000}, nullptr, nullptr);
+        }
+        n.a.leave();
+        n.drive("all of them", [&] { return messages == seen.first.size(); });
+        for (unsigned i = 0; i < messages; ++i) {
+            EXPECT_EQ(std::byte(i), seen.first[i]);
+        }
+        EXPECT_EQ(threads ? 0 : messages, seen.inside);
+    }
+}
+
 // Two processes of which a knows where b is, and b nothing of a.
 struct strangers : testing::Test {
     void start(const params &p) {

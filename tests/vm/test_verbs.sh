@@ -8,7 +8,7 @@ set -u
 transports=${SMARTINT_VERBS:-rc ud}
 
 vm_begin
-vm_programs phases sizes modes waitforms stress rma_calls rma_random rma_strided
+vm_programs phases sizes modes threads waitforms stress rma_calls rma_random rma_strided
 vm_busy
 for part in 'harness check' 'unit test_rma_network'; do # nothing to do after the unit tests
     # shellcheck disable=SC2086

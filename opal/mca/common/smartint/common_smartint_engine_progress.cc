@@ -72,6 +72,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     }
     if (network_.is_open() && (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
         events += look_at_network();
+        if (!by_thread && !deferred_.empty()) {
+            run_deferred();
+        }
     }
     if (!pending_.empty() && flush_pending()) {
         ++events;
