@@ -32,7 +32,8 @@ wait $lab
 interrupted=$?
 lab=
 # Stock's mpirun may crash of the signal in MPI_Init of its ranks, and leaves its own files then.
-[ -n "$(lib_processes mpirun orterun)" ] || tidy_after_mpirun smartintd
+no_mpirun() { [ -z "$(lib_processes mpirun.openmpi mpirun orterun)" ]; }
+! until_true 20 no_mpirun || tidy_after_mpirun smartintd
 if check_after; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$LEFT_BEHIND"; fi
 kept=$(runs)
 head -n "$kept" "$journal" >"$out/before" 2>/dev/null

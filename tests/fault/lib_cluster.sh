@@ -109,7 +109,10 @@ daemons_on() {      # Open MPI's: their environment is a fresh one and tells not
     for pid in $(pgrep -x orted); do [ "$(node_of "$pid")" != "$1" ] || echo "$pid"; done
 }
 # Ranks are children of the daemons, which have left whatever mpirun started them by.
-rank_parents() { local node; for node in $(cluster_nodes); do daemons_on "$node"; done; }
+rank_parents() {
+    [ $IS_UP = yes ] || { echo "$1"; return; }
+    local node; for node in $(cluster_nodes); do daemons_on "$node"; done
+}
 helper_up_on() {      # helper_up_on NODE: one, as helpers_up
     local all
     all=$(helpers_on "$1")

@@ -224,6 +224,7 @@ check_after() {
 # memory that is freed, or crashes there. No code of ours is in it. Where all that it started has been over for some
 # seconds it is ended here, and the job runs once more. What is not over is waited for: a hang of ours stays one.
 STANDS_STILL="mpirun stands still, and all that it started is over"
+LIB_HARMLESS+=("^$STANDS_STILL\$")
 MPIRUN_TRIES=8      # of a job whose mpirun fails
 
 mpirun_below() {      # mpirun_below PID: there may be scripts between
@@ -247,8 +248,10 @@ watch_mpirun() {
         mpirun=$(mpirun_below "$job") || continue
         parents=$(rank_parents "$mpirun" | paste -sd,)
         states=$([ -z "$parents" ] || ps -o state= --ppid "$parents" | tr -d '[:space:]')
-        # a short job's ranks may be gone before anybody looks
-        { [ -z "$states" ] && [ $((SECONDS - began)) -lt "$(scaled 12)" ]; } || seen=yes look=1
+        # A short job's ranks may be gone before anybody looks; what starts daemons has other children first.
+        if [ $seen = no ] && { [ -n "$(lib_processes "$@")" ] || [ $((SECONDS - began)) -ge "$(scaled 30)" ]; }; then
+            seen=yes look=1
+        fi
         if [ $seen = yes ] && [ -z "${states//Z/}" ] && [ -z "$(lib_processes "$@")" ]; then
             over=$((over + 1))
         else
@@ -266,11 +269,12 @@ watch_mpirun() {
 # Ranks have no PMIx server; and mpirun says of a rank's end by a signal which one it was. A trace without that, and without
 # anything of ours or of a test, is its own.
 mpirun_failed() {
-    local status=$1 signal=$(($1 - 128))
+    local status=$1 signal=$(($1 - 128)) programs=${SMARTINT_BUILD:-build-mpi}
+    programs=${programs##*/}
     shift
     grep -qxF "$STANDS_STILL" "$@" || grep -qF PMIx_server_finalize "$@" && return
     case $status in
-    134 | 135 | 139) ! grep -qE "on signal $signal |\] \[ *[0-9]+\] .*(smartint|mpi-programs)" "$@" ;;
+    134 | 135 | 139) ! grep -qE "on signal $signal |\] \[ *[0-9]+\] .*(smartint[^/]*\.so|/$programs/)" "$@" ;;
     *) false ;;
     esac
 }

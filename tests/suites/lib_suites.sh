@@ -104,7 +104,8 @@ beside_stock() {
     reason=$REASON
     remove_vader_segments
     check_after "${WATCHED[@]}"
-    case $LEFT_BEHIND in *process* | *smartint*) fail "$LABEL/$name-leaves" "left behind: $LEFT_BEHIND" "$log" ;; esac
+    case $reason in "left behind: "*) LEFT_BEHIND=${reason#left behind: } ;; esac
+    case $LEFT_BEHIND in process* | *\;process* | *smartint*) fail "$LABEL/$name-leaves" "left behind: $LEFT_BEHIND" "$log" ;; esac
     run_job "$name-stock" "$limit" "$@"
     if ! $right; then
         SKIPPED=$((SKIPPED + 1))

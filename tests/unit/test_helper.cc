@@ -247,6 +247,7 @@ cpu_set_t own_units() {
 // A rank bound to the first unit that starts a thread on all the others, as OpenMP does.
 class spreading_rank {
 public:
+    explicit spreading_rank(const char *name = "worker") : name_(name) {}
     bool possible() const { return CPU_COUNT(&all_) > 1 && first_ < 64; }
     void attach(node &n) {
         n.attach(0, static_cast<std::uint32_t>(process_.pid()));
@@ -274,6 +275,7 @@ private:
             cpu_set_t rest = all_;
             CPU_CLR(first_, &rest);
             sched_setaffinity(0, sizeof(rest), &rest);
+            pthread_setname_np(pthread_self(), name_);
             m_->step = 3;
             pause(); // killed
         });
@@ -286,6 +288,7 @@ private:
         }
         return i;
     }
+    const char *name_;
     cpu_set_t all_ = own_units();
     unsigned first_ = first_of(all_);
     shared_object<meeting> m_;
@@ -313,6 +316,21 @@ TEST(placement, no_unit_of_a_ranks_other_threads_is_chosen) {
     EXPECT_EQ(-1, p.choose(n.board, {pid}, n.standard()));
     const cpu_set_t after = own_units();
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
+}
+
+TEST(placement, the_unit_of_an_interrupt_thread_may_be_chosen) {
+    const cpu_set_t before = own_units();
+    node n(1);
+    spreading_rank rank(layout::thread_name);
+    if (!rank.possible()) {
+        GTEST_SKIP() << "there is one unit";
+    }
+    rank.attach(n);
+    placement p;
+    const int unit = p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard());
+    rank.spread();
+    EXPECT_EQ(unit, p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard()));
+    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
 }
 
 TEST(helper, leaves_its_unit_when_a_rank_starts_threads_there) {

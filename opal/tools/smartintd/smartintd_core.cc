@@ -89,8 +89,6 @@ bool core::start(int board_fd) {
     waker_.resize(board_.slots());
     waker_.use_module(options_.wake, who);
     leave_binding(options_);
-    watch_ranks();
-    attach_look_ = attach_look_ms;
     layout::helper_line &l = line();
     // Only the first helper relays; the others watch their share of the ranks.
     if (0 == options_.index &&
@@ -104,6 +102,8 @@ bool core::start(int board_fd) {
             relay_.announce();
         }
     }
+    watch_ranks(); // which may bind us: after the network, whose thread is to be where there is room
+    attach_look_ = attach_look_ms;
     l.network_error.store(static_cast<std::uint32_t>(relay_.error()), std::memory_order_relaxed); // H4, below
     if (unit_ < 0) {
         l.cpu.store(-1, std::memory_order_relaxed);
@@ -156,6 +156,7 @@ void core::find_a_unit() {
         }
     }
     unit_ = place_.choose(board_, pids, options_);
+    had_unit_ = had_unit_ || unit_ >= 0;
     line().cpu.store(unit_, std::memory_order_relaxed);
     placed_ = clock::now();
 }
@@ -324,8 +325,8 @@ void core::run() {
     while (!stop_.load(std::memory_order_relaxed)) {
         const bool busy = pass() > 0;
         const auto now = clock::now();
-        // Where there was none to begin with there will hardly be one.
-        if (unit_ >= 0 && options_.cores.empty() && now - placed_ >= place_look) {
+        // Where there was none to begin with there will hardly be one; it may be back after a thread that was unbound.
+        if (had_unit_ && options_.cores.empty() && now - placed_ >= place_look) {
             find_a_unit();
         }
         // With a unit of our own and somebody waiting, look again for a while; else sleep.

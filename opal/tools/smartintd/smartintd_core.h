@@ -80,7 +80,8 @@ private:
     int epoll_ = -1;
     int doorbell_ = -1;
     placement place_;
-    int unit_ = -1;              // of our own, or -1
+    int unit_ = -1; // of our own, or -1
+    bool had_unit_ = false;
     clock::time_point placed_{}; // when that was found out
     std::vector<int> pidfds_;
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "common_smartint_params.h"
+#include "common_smartint_layout.h"
 
 namespace smartint::daemon {
 namespace {
@@ -44,7 +46,7 @@ std::vector<unsigned> units_of_ranks(const segment &board) {
     return v;
 }
 
-bool bind(const std::vector<unsigned> &units) {
+bool bind_to(const std::vector<unsigned> &units) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const unsigned u : units) {
@@ -105,16 +107,20 @@ void add_units_of(std::uint32_t pid, std::vector<unsigned> *units) {
     const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
     for (std::filesystem::directory_iterator task(tasks, none), end; task != end; task.increment(none)) {
         const pid_t thread = std::atoi(task->path().filename().c_str());
+        std::string name;
+        std::getline(std::ifstream(task->path() / "comm"), name);
         cpu_set_t set;
         CPU_ZERO(&set);
-        if (thread > 0 && 0 == sched_getaffinity(thread, sizeof(set), &set)) { // 0 would be us
+        if (layout::thread_name != name && thread > 0 && // 0 would be us
+            0 == sched_getaffinity(thread, sizeof(set), &set)) {
             const std::vector<unsigned> more = units_of(set);
             units->insert(units->end(), more.begin(), more.end());
         }
     }
 }
 
-void placement::begin() {
+void placement::begin(const segment &board) {
+    bound_ = units_of_ranks(board);
     cpu_set_t set;
     CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);
@@ -132,9 +138,9 @@ void placement::begin() {
 
 int placement::choose(const segment &board, const std::vector<std::uint32_t> &pids, const options &o) {
     if (allowed_.empty()) {
-        begin();
+        begin(board);
     }
-    std::vector<unsigned> ranks = units_of_ranks(board);
+    std::vector<unsigned> ranks = bound_;
     for (const std::uint32_t pid : pids) {
         add_units_of(pid, &ranks);
     }
@@ -148,13 +154,13 @@ int placement::choose(const segment &board, const std::vector<std::uint32_t> &pi
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();
         // It may be one list for machines of several kinds, and others' units are not ours to use (cpusets).
-        std::erase_if(allowed, [](unsigned u) { return !bind({u}); });
+        std::erase_if(allowed, [](unsigned u) { return !bind_to({u}); });
     }
     const int unit = choose_unit(allowed, taken, around(ranks, domains_), o.index);
-    if (unit >= 0 && bind({static_cast<unsigned>(unit)})) {
+    if (unit >= 0 && bind_to({static_cast<unsigned>(unit)})) {
         return unit;
     }
-    bind(allowed_);
+    bind_to(allowed_);
     return -1;
 }
 

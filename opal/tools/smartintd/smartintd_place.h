@@ -21,19 +21,21 @@ int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned
 // We inherited the leader's binding: take what the launcher of the ranks may use.
 void leave_binding(const options &o);
 
-// Of all threads of a process; added to `units`. One that is over or cannot be seen has none.
+// Of all threads of a process but an interrupt thread, which may share ours (smartint_cores); added to `units`. A
+// process that is over or cannot be seen has none.
 void add_units_of(std::uint32_t pid, std::vector<unsigned> *units);
 
 class placement {
 public:
     // Bind to a unit of our own if there is one. Its number or -1. Once all ranks have attached, and again now and
     // then: a rank whose first thread is bound to one unit may start others beside it (OpenMP). pids: of the ranks that
-    // can be seen from here. Every helper of the node comes to the same list of free ones.
+    // can be seen from here. The helpers of a node that look at the same time come to the same list of free ones.
     int choose(const segment &board, const std::vector<std::uint32_t> &pids, const options &o);
 
 private:
     using groups = std::vector<std::vector<unsigned>>; // of units
-    void begin();
+    void begin(const segment &board);
+    std::vector<unsigned> bound_;   // what the ranks say of their first threads
     std::vector<unsigned> allowed_; // before we bound ourselves
     groups cores_, domains_;        // NUMA's; empty where hwloc can't say
 };

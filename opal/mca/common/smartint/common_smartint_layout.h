@@ -31,6 +31,9 @@ inline constexpr std::uint32_t relay_entries = 256; // power of two
 inline constexpr std::uint32_t node_address_bytes = 96;
 inline constexpr std::uint32_t cpu_mask_words = 16; // 1024 processing units
 
+// As /proc tells it: helpers know interrupt threads by it.
+inline constexpr const char *thread_name = "smartint";
+
 template <class T> using shared = std::atomic<T>;
 static_assert(shared<std::uint64_t>::is_always_lock_free, "shared words must not hide a lock");
 static_assert(shared<std::uint32_t>::is_always_lock_free, "shared words must not hide a lock");

@@ -68,7 +68,7 @@ bool interrupt_thread::start() {
     try {
         const signals_blocked inherited; // signals are for the application's threads
         thread_ = std::thread([this] {
-            pthread_setname_np(pthread_self(), "smartint");
+            pthread_setname_np(pthread_self(), layout::thread_name);
             place(engine_.settings().cores);
             engine_.progress_strategy()->run(*this);
         });
