@@ -141,6 +141,20 @@ static void wrong_use(void) {
     MPI(MPI_Win_wait(win));
     CHECK(1 == memory[1], "what was put to oneself is %d", memory[1]);
     EXPECT(MPI_Win_attach(win, &value, 4), MPI_ERR_RMA_FLAVOR);
+    for (int used = 0; used < 2; ++used) { // an operation that is refused is none of the fence's epoch
+        MPI(MPI_Win_fence(0, win));
+        EXPECT(MPI_Put(&value, 1, MPI_INT, right, 16, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+        EXPECT(MPI_Accumulate(&value, 1, MPI_INT, right, 16, 1, MPI_INT, MPI_SUM, win), MPI_ERR_RMA_RANGE);
+        EXPECT(MPI_Compare_and_swap(pair, pair, pair, MPI_INT, right, 16, win), MPI_ERR_RMA_RANGE);
+        if (used) {
+            MPI(MPI_Put(&value, 1, MPI_INT, right, 2, 1, MPI_INT, win));
+            EXPECT(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win), MPI_ERR_RMA_SYNC);
+            MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+        } else {
+            MPI(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
+            MPI(MPI_Win_unlock(right, win));
+        }
+    }
     fixed = win;
     MPI(MPI_Win_free(&fixed));
     MPI_Group_free(&self);

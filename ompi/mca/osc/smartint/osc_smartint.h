@@ -100,6 +100,7 @@ struct module {
     int fortran_number = -1;    // the handle's, while a refused MPI_Win_free has it put by
 
     int rank() const { return window->rank; }
+    void note_operation() { fence_used = fence_used || fence_open; } // one was accepted
     bool passive() const { return all_locked || !locks.empty(); }
     bool allocates() const { return MPI_WIN_FLAVOR_ALLOCATE == flavor || shared(); }
     bool shared() const { return MPI_WIN_FLAVOR_SHARED == flavor; }

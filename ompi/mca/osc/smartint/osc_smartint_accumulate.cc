@@ -62,6 +62,7 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
     }
     if (nullptr == wanted &&
         combine_at_once(m, origin, result, target, displacement, target_count, target_type, o, t)) {
+        m.note_operation();
         return MPI_SUCCESS;
     }
     rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate : rma_item::what::fetch);
@@ -163,6 +164,7 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
         nullptr != to && bytes == there.bytes &&
         engine::instance().one_sided().try_combined(there.peer, rma_operator::swap_if_equal, t, operands, to,
                                                     there.address, bytes)) {
+        m.note_operation();
         return MPI_SUCCESS;
     }
     rma_item *i = rma::make(rma_item::what::fetch);

@@ -38,11 +38,7 @@ int open_towards(module &m, int target) {
     if (!m.locks.empty()) {
         return m.locks.contains(target) ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
     }
-    if (m.fence_open) {
-        m.fence_used = true;
-        return MPI_SUCCESS;
-    }
-    return MPI_ERR_RMA_SYNC;
+    return m.fence_open ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
 int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::size_t count,
@@ -80,6 +76,7 @@ int submit(module &m, int target, rma_item *i, ompi_request_t **wanted) {
         i->sync = &q->sync;
         *wanted = &q->super;
     }
+    m.note_operation();
     r.submit(r.peer(m.window, target), i);
     if (nullptr != q) {
         begun(q);
@@ -136,6 +133,7 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
         if (nullptr != at && (r.try_mapped(there.peer, at, there.address, there.bytes, get) ||
                               (!get && r.try_bundled(there.peer, wire::rma_kind::put, rma_operator::replace,
                                                      rma_type::bytes, at, there.address, there.bytes)))) {
+            m.note_operation();
             return MPI_SUCCESS;
         }
     }
