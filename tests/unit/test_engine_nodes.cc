@@ -59,6 +59,30 @@ TEST_F(engines_of_two_nodes, every_size_arrives) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// A program that tests once for each of its steps is not to wait for as many of them as a spinning one makes looks.
+TEST_F(engines_of_two_nodes, one_pass_after_a_while_sees_what_has_come) {
+    network_pair n(with("none"));
+    exchange(n, 100, 100, true, 1, 1, false); // so they are connected
+    for (unsigned round = 0; round < 5; ++round) {
+        test_send s;
+        test_recv r;
+        s.aim(n.to_b, 100, round, ctx, 0, tag);
+        r.aim(100, ctx, 0, tag);
+        n.receive(n.b, r);
+        n.send(n.a, s);
+        for (int i = 0; i < 100; ++i) {
+            n.a.progress();
+        }
+        unsigned passes = 0;
+        for (; 0 == r.delivered && passes < 16; ++passes) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(25)); // more than a tick of any kernel
+            n.b.progress();
+        }
+        EXPECT_LE(passes, 2U) << "one may see the first part of it";
+        n.drive("all of it", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    }
+}
+
 // Beside other threads: what is called may wait for a lock whose holder is about to enter the transport, which may hold
 // one of its own while it calls.
 TEST_F(engines_of_two_nodes, active_messages_are_taken_in_order_and_with_threads_outside_the_transport) {

@@ -368,6 +368,7 @@ private:
     // ---- messages that come in (engine_progress.cc takes them, engine_recv.cc matches them)
     void deliver_completions();
     inline unsigned look_at_ring(bool by_thread);
+    bool network_is_due();
     unsigned look_at_network();
     inline unsigned look_at_copies(bool moves);
     unsigned poll_ring();
@@ -534,16 +535,17 @@ private:
 
     network network_;
     unsigned network_tick_ = 0;
-    std::uint64_t bytes_moved_ = 0; // by rendezvous in messages, either way
-    std::size_t early_bytes_ = 0;   // of messages whose senders went on before they were out
-    unsigned queued_ = 0;           // counted messages that wait for room in a transport, and one for tail_
-    bool tail_ = false;             // the network has something of what it took, see holds_tail
-    unsigned in_flight_ = 0;        // rendezvous whose data moves in messages or network writes
-    std::uint64_t expected_ = 0;    // bytes of whole messages that posted receives may get by the network
-    bool expects_ = false;          // they are more than the sockets hold: the thread is at the transport
-    unsigned awaited_ = 0;          // one-sided exchanges of little data: their next message is wanted at once
-    std::uint64_t due_ = 0;         // bytes of theirs that are known to come
-    unsigned near_ = 0;             // of in_flight_ and awaited_: inside the node, so the network has nothing of it
+    std::uint64_t network_time_ = 0; // tick_ns() when nobody waited and it was looked at
+    std::uint64_t bytes_moved_ = 0;  // by rendezvous in messages, either way
+    std::size_t early_bytes_ = 0;    // of messages whose senders went on before they were out
+    unsigned queued_ = 0;            // counted messages that wait for room in a transport, and one for tail_
+    bool tail_ = false;              // the network has something of what it took, see holds_tail
+    unsigned in_flight_ = 0;         // rendezvous whose data moves in messages or network writes
+    std::uint64_t expected_ = 0;     // bytes of whole messages that posted receives may get by the network
+    bool expects_ = false;           // they are more than the sockets hold: the thread is at the transport
+    unsigned awaited_ = 0;           // one-sided exchanges of little data: their next message is wanted at once
+    std::uint64_t due_ = 0;          // bytes of theirs that are known to come
+    unsigned near_ = 0;              // of in_flight_ and awaited_: inside the node, so the network has nothing of it
 
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
 
@@ -70,7 +71,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (board_.attached()) {
         events += look_at_ring(by_thread);
     }
-    if (network_.is_open() && (by_thread || near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every)) {
+    if (network_.is_open() && (by_thread || network_is_due())) {
         events += look_at_network();
         if (!by_thread && !deferred_.empty()) {
             run_deferred();
@@ -98,6 +99,18 @@ unsigned engine::pass(bool by_thread, bool copies) {
         stats_.add(stat::thread_events, events);
     }
     return events;
+}
+
+// Where nobody waits, a pass may be the only one for long: of a program that calls MPI_Test once for each of its steps.
+inline bool engine::network_is_due() {
+    if (near_ != in_flight_ + awaited_ || ++network_tick_ >= network_every) {
+        return true;
+    }
+    if (application_waits()) {
+        return false;
+    }
+    const std::uint64_t before = std::exchange(network_time_, tick_ns());
+    return before != network_time_;
 }
 
 // The thread takes what has come, here and from the network: it is not rung for what follows a message that it was rung
