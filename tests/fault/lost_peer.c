@@ -46,6 +46,9 @@ static void begun(int other) {
 }
 
 static void new (int other) {
+    MPI_Comm unused; // for messages of its own
+    MPI(MPI_Comm_dup(MPI_COMM_WORLD, &unused));
+    MPI(MPI_Comm_set_errhandler(unused, MPI_ERRORS_RETURN));
     MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (1 != my_rank) {
         return;
@@ -65,6 +68,8 @@ static void new (int other) {
     CHECK(has_failed(MPI_Iprobe(other, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE)), "MPI_Iprobe did not fail");
     CHECK(has_failed(MPI_Improbe(other, 1, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE)),
           "MPI_Improbe did not fail");
+    CHECK(has_failed(MPI_Probe(other, 1, unused, MPI_STATUS_IGNORE)),
+          "a probe on a communicator not used before did not fail");
     MPI(MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE)); // anybody is not lost
     CHECK(!flag, "a message of nobody");
 }

@@ -121,6 +121,26 @@ template <class B, class F> inline void block(B begin, F done) {
     e.end_wait();
 }
 
+// An error goes to the communicator's handler, and who hands it on may have no reference to it while the program has
+// freed its own: so it stays until this thread's next error.
+void release_later(ompi_communicator_t *comm);
+
+// A blocking call that reads from the communicator: another thread may free its handle meanwhile, and its number would
+// be given to the next one while this call waits for what has it.
+template <class F> inline int holding(ompi_communicator_t *comm, F call) {
+    if (!engine::instance().identity().threads) {
+        return call();
+    }
+    OBJ_RETAIN(comm);
+    const int rc = call();
+    if (MPI_SUCCESS == rc) {
+        OBJ_RELEASE(comm);
+    } else {
+        release_later(comm);
+    }
+    return rc;
+}
+
 inline std::int32_t engine_source(int src) { return MPI_ANY_SOURCE == src ? any_source : src; }
 inline std::int32_t engine_tag(int tag) { return MPI_ANY_TAG == tag ? any_tag : tag; }
 

@@ -81,6 +81,14 @@ endpoint *find_endpoint(ompi_communicator_t *comm, int rank) {
     return ep;
 }
 
+void release_later(ompi_communicator_t *comm) {
+    static thread_local ompi_communicator_t *kept = nullptr;
+    if (nullptr != kept) {
+        OBJ_RELEASE(kept);
+    }
+    kept = comm;
+}
+
 extern "C" {
 
 int pml_smartint_add_procs(ompi_proc_t **procs, std::size_t count) noexcept {

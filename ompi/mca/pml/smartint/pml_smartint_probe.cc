@@ -40,8 +40,16 @@ finding look(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status
     return {u, lost && nullptr == u};
 }
 
+// One that was not met on this communicator may be known to be lost. Not under the gate, as look_up_endpoint.
+void meet(ompi_communicator_t *comm, int src) {
+    if (src >= 0 && nullptr == known_endpoint(comm, src)) {
+        look_up_endpoint(comm, src);
+    }
+}
+
 finding await(int src, int tag, ompi_communicator_t *comm, bool take, ompi_status_public_t *status) {
     finding f;
+    meet(comm, src);
     const auto over = [&] { return nullptr != f.message || f.gone; };
     block([](engine &) {},
           [&] {
@@ -69,6 +77,7 @@ extern "C" {
 
 int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matched,
                         ompi_status_public_t *status) noexcept {
+    meet(comm, src);
     const finding f = look(src, tag, comm, false, status);
     *matched = nullptr != f.message;
     if (nullptr == f.message) {
@@ -78,7 +87,7 @@ int pml_smartint_iprobe(int src, int tag, ompi_communicator_t *comm, int *matche
 }
 
 int pml_smartint_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_public_t *status) noexcept {
-    return await(src, tag, comm, false, status).gone ? MPI_ERR_OTHER : MPI_SUCCESS;
+    return holding(comm, [&] { return await(src, tag, comm, false, status).gone ? MPI_ERR_OTHER : MPI_SUCCESS; });
 }
 
 int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *matched, ompi_message_t **message,
@@ -87,6 +96,7 @@ int pml_smartint_improbe(int src, int tag, ompi_communicator_t *comm, int *match
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    meet(comm, src);
     const finding f = look(src, tag, comm, true, status);
     *matched = nullptr != f.message;
     if (nullptr == f.message) {
@@ -104,13 +114,15 @@ int pml_smartint_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_messag
     if (nullptr == m) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    const finding f = await(src, tag, comm, true, status);
-    if (f.gone) {
-        ompi_message_return(m);
-        return MPI_ERR_OTHER;
-    }
-    *message = fill(m, f.message, comm);
-    return MPI_SUCCESS;
+    return holding(comm, [&] {
+        const finding f = await(src, tag, comm, true, status);
+        if (f.gone) {
+            ompi_message_return(m);
+            return MPI_ERR_OTHER;
+        }
+        *message = fill(m, f.message, comm);
+        return MPI_SUCCESS;
+    });
 }
 
 } // extern "C"

@@ -31,21 +31,12 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
-// MPI_Mrecv hands an error on to the communicator's handler, and has no reference to it; the program may have freed its
-// own. So it stays until this thread's next error.
-void release_later(ompi_communicator_t *comm) {
-    static thread_local ompi_communicator_t *kept = nullptr;
-    if (nullptr != kept) {
-        OBJ_RELEASE(kept);
-    }
-    kept = comm;
-}
-
 } // namespace
 
 int begin_receive(receive_request *r) {
     r->super.req_state = OMPI_REQUEST_ACTIVE;
     r->super.req_complete = REQUEST_PENDING;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // Open MPI frees what has an error, active or not
     set_selection(&r->op, r->comm, r->src, r->tag);
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
@@ -85,13 +76,15 @@ int pml_smartint_irecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
 
 int pml_smartint_recv(void *buf, std::size_t count, ompi_datatype_t *datatype, int src, int tag,
                       ompi_communicator_t *comm, ompi_status_public_t *status) noexcept {
-    recv_op op;
-    layout_convertor convertor;
-    set_selection(&op, comm, src, tag);
-    aim(&op, &convertor, buf, count, datatype);
-    op.blocking = true;
-    block([&](engine &e) { e.receive(&op); }, [&] { return op_state::done == op.state.seen(); });
-    return fill_status(op, status);
+    return holding(comm, [&] {
+        recv_op op;
+        layout_convertor convertor;
+        set_selection(&op, comm, src, tag);
+        aim(&op, &convertor, buf, count, datatype);
+        op.blocking = true;
+        block([&](engine &e) { e.receive(&op); }, [&] { return op_state::done == op.state.seen(); });
+        return fill_status(op, status);
+    });
 }
 
 int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
@@ -106,6 +99,7 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     *message = MPI_MESSAGE_NULL;
     OBJ_RELEASE(comm); // the request has its own
     r->super.req_state = OMPI_REQUEST_ACTIVE;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // as in begin_receive
     set_selection(&r->op, comm, r->src, r->tag);
     aim(&r->op, &r->convertor, buf, count, datatype);
     r->op.blocking = false;

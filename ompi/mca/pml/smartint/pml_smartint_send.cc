@@ -126,6 +126,7 @@ int begin_send(send_request *r) {
     }
     r->super.req_state = OMPI_REQUEST_ACTIVE;
     r->super.req_complete = REQUEST_PENDING;
+    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // as in begin_receive
     set_route(&r->op, r->comm, ep, r->tag, MCA_PML_BASE_SEND_SYNCHRONOUS == r->mode);
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
