@@ -248,8 +248,8 @@ watch_mpirun() {
         mpirun=$(mpirun_below "$job") || continue
         parents=$(rank_parents "$mpirun" | paste -sd,)
         states=$([ -z "$parents" ] || ps -o state= --ppid "$parents" | tr -d '[:space:]')
-        # A short job's ranks may be gone before anybody looks; what starts daemons has other children first.
-        if [ $seen = no ] && { [ -n "$(lib_processes "$@")" ] || [ $((SECONDS - began)) -ge "$(scaled 30)" ]; }; then
+        # a short job's ranks may be gone before anybody looks
+        if [ $seen = no ] && { [ -n "$states" ] || [ -n "$(lib_processes "$@")" ] || [ $((SECONDS - began)) -ge "$(scaled 30)" ]; }; then
             seen=yes look=1
         fi
         if [ $seen = yes ] && [ -z "${states//Z/}" ] && [ -z "$(lib_processes "$@")" ]; then

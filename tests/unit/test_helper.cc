@@ -328,6 +328,9 @@ TEST(placement, the_unit_of_an_interrupt_thread_may_be_chosen) {
     rank.attach(n);
     placement p;
     const int unit = p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard());
+    if (unit < 0) {
+        GTEST_SKIP() << "all units are one core's";
+    }
     rank.spread();
     EXPECT_EQ(unit, p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard()));
     sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
