@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "common_smartint_params.h"
 #include "common_smartint_layout.h"
+#include "common_smartint_params.h"
 
 namespace smartint::daemon {
 namespace {
