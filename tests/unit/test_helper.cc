@@ -208,13 +208,24 @@ TEST(helper, without_a_unit_of_its_own_it_sleeps_even_when_something_is_armed) {
     EXPECT_LE(n.line().scans.load(), 1U);
 }
 
-TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
-    cpu_set_t before;
-    ASSERT_EQ(0, sched_getaffinity(0, sizeof(before), &before));
-    int usable = 0;
-    while (!CPU_ISSET(usable, &before)) {
-        ++usable;
+cpu_set_t own_units() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof(set), &set);
+    return set;
+}
+
+unsigned first_of(const cpu_set_t &set) {
+    unsigned i = 0;
+    while (!CPU_ISSET(i, &set)) {
+        ++i;
     }
+    return i;
+}
+
+TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
+    const cpu_set_t before = own_units();
+    const auto usable = static_cast<int>(first_of(before));
     {
         node n;
         n.attach_all();
@@ -232,25 +243,16 @@ TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
         ASSERT_TRUE(n.make(o)) << n.helper->why();
         EXPECT_EQ(-1, n.line().cpu.load());
     }
-    cpu_set_t after;
-    ASSERT_EQ(0, sched_getaffinity(0, sizeof(after), &after));
+    const cpu_set_t after = own_units();
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
-}
-
-cpu_set_t own_units() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof(set), &set);
-    return set;
 }
 
 // A rank bound to the first unit that starts a thread on all the others, as OpenMP does.
 class spreading_rank {
 public:
-    explicit spreading_rank(const char *name = "worker") : name_(name) {}
-    bool possible() const { return CPU_COUNT(&all_) > 1 && first_ < 64; }
+    explicit spreading_rank(const char *name) : name_(name) {}
     void attach(node &n) {
-        n.attach(0, static_cast<std::uint32_t>(process_.pid()));
+        n.attach(0, pid());
         n.board.slot(0).control.cpus[0] = 1ULL << first_;
         wait_until("it is bound", [&] { return 1 == m_->step; });
     }
@@ -258,7 +260,7 @@ public:
         m_->step = 2;
         wait_until("its threads are", [&] { return 3 == m_->step; });
     }
-    int pid() const { return process_.pid(); }
+    std::uint32_t pid() const { return static_cast<std::uint32_t>(process_.pid()); }
 
 private:
     struct meeting {
@@ -281,13 +283,6 @@ private:
         });
         other.join();
     }
-    static unsigned first_of(const cpu_set_t &set) {
-        unsigned i = 0;
-        while (!CPU_ISSET(i, &set)) {
-            ++i;
-        }
-        return i;
-    }
     const char *name_;
     cpu_set_t all_ = own_units();
     unsigned first_ = first_of(all_);
@@ -295,61 +290,59 @@ private:
     child process_{[this] { run(); }};
 };
 
-TEST(placement, no_unit_of_a_ranks_other_threads_is_chosen) {
-    const cpu_set_t before = own_units();
-    node n(1);
-    spreading_rank rank;
-    if (!rank.possible()) {
-        GTEST_SKIP() << "there is one unit";
+// Beside one the helper has a unit, before that one spreads.
+struct beside_one_bound_rank : testing::Test {
+    void SetUp() override {
+        if (CPU_COUNT(&before) < 2 || first_of(before) >= 64) {
+            GTEST_SKIP() << "there is one unit";
+        }
     }
-    rank.attach(n);
-    const auto pid = static_cast<std::uint32_t>(rank.pid());
-    placement p;
-    const int unit = p.choose(n.board, {pid}, n.standard());
+    void TearDown() override { sched_setaffinity(0, sizeof(before), &before); } // the helper was this thread
+    void start(const char *name) {
+        rank = std::make_unique<spreading_rank>(name);
+        rank->attach(n);
+        unit = choose();
+    }
+    int choose() { return place.choose(n.board, {rank->pid()}, n.standard()); }
+    const cpu_set_t before = own_units();
+    node n{1};
+    std::unique_ptr<spreading_rank> rank;
+    placement place;
+    int unit = -1;
+};
+
+TEST_F(beside_one_bound_rank, no_unit_of_its_other_threads_is_chosen) {
+    start("worker");
     if (unit < 0) {
         GTEST_SKIP() << "all units are one core's";
     }
     const cpu_set_t bound = own_units();
     EXPECT_EQ(1, CPU_COUNT(&bound));
-    rank.spread();
-    EXPECT_EQ(unit, p.choose(n.board, {}, n.standard())) << "of ranks that cannot be seen it knows what the board says";
-    EXPECT_EQ(-1, p.choose(n.board, {pid}, n.standard()));
+    rank->spread();
+    EXPECT_EQ(unit, place.choose(n.board, {}, n.standard())) << "of ranks not seen it knows what the board says";
+    EXPECT_EQ(-1, choose());
     const cpu_set_t after = own_units();
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it is bound to nothing";
 }
 
-TEST(placement, the_unit_of_an_interrupt_thread_may_be_chosen) {
-    const cpu_set_t before = own_units();
-    node n(1);
-    spreading_rank rank(layout::thread_name);
-    if (!rank.possible()) {
-        GTEST_SKIP() << "there is one unit";
-    }
-    rank.attach(n);
-    placement p;
-    const int unit = p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard());
+TEST_F(beside_one_bound_rank, the_unit_of_an_interrupt_thread_may_be_chosen) {
+    start(layout::thread_name);
     if (unit < 0) {
         GTEST_SKIP() << "all units are one core's";
     }
-    rank.spread();
-    EXPECT_EQ(unit, p.choose(n.board, {static_cast<std::uint32_t>(rank.pid())}, n.standard()));
-    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
+    rank->spread();
+    EXPECT_EQ(unit, choose());
 }
 
-TEST(helper, leaves_its_unit_when_a_rank_starts_threads_there) {
-    const cpu_set_t before = own_units();
-    node n(1);
-    spreading_rank rank;
-    if (!rank.possible()) {
-        GTEST_SKIP() << "there is one unit";
-    }
-    rank.attach(n);
+TEST_F(beside_one_bound_rank, the_helper_leaves_its_unit_when_threads_start_there) {
+    start("worker");
+    sched_setaffinity(0, sizeof(before), &before);
     ASSERT_TRUE(n.make(n.standard())) << n.helper->why();
-    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
-    if (n.line().cpu < 0) {
+    EXPECT_EQ(unit, n.line().cpu);
+    if (unit < 0) {
         GTEST_SKIP() << "all units are one core's";
     }
-    rank.spread();
+    rank->spread();
     n.run();
     const int bell = n.line().doorbell_fd;
     wait_until("it is up again and looks", [&] {

@@ -80,6 +80,25 @@ std::vector<unsigned> around(const std::vector<unsigned> &units, const std::vect
     return v;
 }
 
+// Of all threads of a process but an interrupt thread, which may share ours (smartint_cores). A process that is over or
+// cannot be seen has none.
+void add_units_of(std::uint32_t pid, std::vector<unsigned> *units) {
+    std::error_code none;
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    for (std::filesystem::directory_iterator task(tasks, none), end; task != end; task.increment(none)) {
+        const pid_t thread = std::atoi(task->path().filename().c_str());
+        std::string name;
+        std::getline(std::ifstream(task->path() / "comm"), name);
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (layout::thread_name != name && thread > 0 && // 0 would be us
+            0 == sched_getaffinity(thread, sizeof(set), &set)) {
+            const std::vector<unsigned> more = units_of(set);
+            units->insert(units->end(), more.begin(), more.end());
+        }
+    }
+}
+
 } // namespace
 
 int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned> &taken,
@@ -99,23 +118,6 @@ void leave_binding(const options &o) {
     CPU_ZERO(&set);
     if (0 != o.launcher && 0 == sched_getaffinity(static_cast<pid_t>(o.launcher), sizeof(set), &set)) {
         sched_setaffinity(0, sizeof(set), &set);
-    }
-}
-
-void add_units_of(std::uint32_t pid, std::vector<unsigned> *units) {
-    std::error_code none;
-    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-    for (std::filesystem::directory_iterator task(tasks, none), end; task != end; task.increment(none)) {
-        const pid_t thread = std::atoi(task->path().filename().c_str());
-        std::string name;
-        std::getline(std::ifstream(task->path() / "comm"), name);
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        if (layout::thread_name != name && thread > 0 && // 0 would be us
-            0 == sched_getaffinity(thread, sizeof(set), &set)) {
-            const std::vector<unsigned> more = units_of(set);
-            units->insert(units->end(), more.begin(), more.end());
-        }
     }
 }
 

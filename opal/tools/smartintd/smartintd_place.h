@@ -21,10 +21,6 @@ int choose_unit(const std::vector<unsigned> &allowed, const std::vector<unsigned
 // We inherited the leader's binding: take what the launcher of the ranks may use.
 void leave_binding(const options &o);
 
-// Of all threads of a process but an interrupt thread, which may share ours (smartint_cores); added to `units`. A
-// process that is over or cannot be seen has none.
-void add_units_of(std::uint32_t pid, std::vector<unsigned> *units);
-
 class placement {
 public:
     // Bind to a unit of our own if there is one. Its number or -1. Once all ranks have attached, and again now and
