@@ -191,7 +191,10 @@ TEST_F(postponed_queues, a_target_that_waits_takes_part_in_the_copy_unless_it_is
     enum class at { waits, computes, busy, without };
     for (const at where : {at::waits, at::computes, at::busy, at::without}) {
         for (const std::size_t bytes : {std::size_t{512}, std::size_t{8192}, exposed}) {
-            node x(postponed_for(forever_us, "yes"));
+            params p = postponed_for(forever_us, "yes");
+            p.timed_bytes = 0; // the size decides, and not what is quicker
+            p.stream_bytes = exposed;
+            node x(p);
             for (std::uint32_t rank : {0U, 1U}) { // as if they were bound so
                 x.n.a.board_segment().slot(rank).control.cpus[0] = at::without == where ? 1 : 1 + rank;
             }

@@ -41,6 +41,7 @@ template <class F> int flush_towards(int target, ompi_win_t *win, F begin) {
 
 void flush_one(rma_peer *p, rma_sync *sync) {
     if (rma::quiet(p)) {
+        one_sided().found_quiet(p);
         std::atomic_thread_fence(std::memory_order_seq_cst); // loads behind it are not from before
     } else {
         one_sided().flush(p, sync);

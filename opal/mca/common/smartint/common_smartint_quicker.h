@@ -24,8 +24,9 @@ public:
 
     // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its
     // turn, then the quicker one, and once in `again` times the other, as machines change. `otherwise` where it is not
-    // found out, as what was done could not be timed.
-    way choose(std::uint64_t bytes, way otherwise) {
+    // found out, as what was done could not be timed. favour: the first one is taken unless the second is quicker by
+    // more than so many percent.
+    way choose(std::uint64_t bytes, way otherwise, unsigned favour = 0) {
         one_size &s = sizes_[row(bytes)];
         const unsigned use = s.uses++;
         const pair &p = s.ways[s.several];
@@ -33,12 +34,17 @@ public:
             // Not by turns: where one and several take turns too, each would see one way only.
             return use >= most_turns ? otherwise : 0 != std::popcount(use) % 2 ? way::second : way::first;
         }
-        return (way::second == better(p)) != (0 == s.uses % again) ? way::second : way::first;
+        return (way::second == better(p, favour)) != (0 == s.uses % again) ? way::second : way::first;
     }
-    // The same for what is not timed.
-    way best(std::uint64_t bytes, way otherwise) const {
+    // Whether messages of so many bytes, one or several as the last ones were, have been timed either way.
+    bool known(std::uint64_t bytes) const {
         const one_size &s = sizes_[row(bytes)];
-        return known(s.ways[s.several]) ? better(s.ways[s.several]) : otherwise;
+        return known(s.ways[s.several]);
+    }
+    // The way of what is not timed.
+    way best(std::uint64_t bytes, way otherwise, unsigned favour = 0) const {
+        const one_size &s = sizes_[row(bytes)];
+        return known(s.ways[s.several]) ? better(s.ways[s.several], favour) : otherwise;
     }
 
     // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least
@@ -79,7 +85,9 @@ private:
         return static_cast<unsigned>(std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - smallest, 0, sizes - 1));
     }
     static bool known(const pair &p) { return p[0].tries >= tries && p[1].tries >= tries; }
-    static way better(const pair &p) { return p[1].cost < p[0].cost ? way::second : way::first; }
+    static way better(const pair &p, unsigned favour) {
+        return p[1].cost * (100 + favour) < p[0].cost * 100 ? way::second : way::first;
+    }
 
     one_size sizes_[sizes];
 };

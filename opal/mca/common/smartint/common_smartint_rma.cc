@@ -17,7 +17,7 @@ constexpr std::uint64_t bulk_from = 131072; // bytes: looked for at the pace the
 
 } // namespace
 
-rma::rma(engine &e) : e_(e), pid_(static_cast<std::uint32_t>(getpid())) {}
+rma::rma(engine &e) : e_(e), pid_(static_cast<std::uint32_t>(getpid())), bursts_(e.params_, e.stats_) {}
 
 rma::~rma() {
     // A job that ends in the middle: items belong to their queues, or to the lists behind them.
@@ -95,6 +95,7 @@ void rma::destroy(rma_window *w) {
             fly(p.get(), rma_peer::flight::none);
             forget_queue(p.get());
             forget_bundle(p.get());
+            bursts_.forget(p.get());
         }
     }
     disarm(&w->armed);
@@ -282,6 +283,7 @@ unsigned rma::progress(bool by_thread) {
 }
 
 void rma::end(rma_item *i, rma_error error) {
+    bursts_.ended(i);
     part_done(i->sync, error);
     discard(i);
 }

@@ -11,8 +11,9 @@
 // last one ended simply stand further back.
 //
 // Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_bundle.cc several in one,
-// rma_wake.cc the target's attention, rma_direct.cc copies inside a node, rma_network.cc the network's own reads and
-// writes, rma_arrive.cc messages, rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
+// rma_wake.cc the target's attention, rma_direct.cc copies inside a node, rma_bursts.cc whether messages are quicker,
+// rma_network.cc the network's own reads and writes, rma_arrive.cc messages, rma_target.cc what a target does,
+// rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
 
 #include <deque>
@@ -26,6 +27,7 @@
 #include "common_smartint_layout.h"
 #include "common_smartint_network.h"
 #include "common_smartint_ops.h"
+#include "common_smartint_rma_bursts.h"
 #include "common_smartint_rma_kernel.h"
 #include "common_smartint_rma_runs.h"
 #include "common_smartint_rma_wire.h"
@@ -358,6 +360,8 @@ public:
     }
     static bool quiet(const rma_peer *p) { return nullptr == p->head && nullptr == p->asked && settled(p); }
     void flush(rma_peer *p, rma_sync *sync);
+    // A flush, fence or unlock that finds the target quiet ends no item; what came before it was timed all the same.
+    void found_quiet(const rma_peer *p) { bursts_.all_done(p); }
     void flush_local(rma_peer *p, rma_sync *sync);
     rma_error take_error(rma_window *w);
     // One part of it less: whoever counted one in to keep it open lets go.
@@ -462,7 +466,7 @@ private:
 
     // rma_direct.cc
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
-    bool better_by_message(const rma_peer *p, const rma_item *i) const;
+    bool better_by_message(const rma_peer *p, const rma_item *i);
     static bool for_slack(const rma_peer *p, std::uint64_t bytes);
     bool read_span(rma_peer *p, rma_item *i, std::uint64_t most);
     step run_direct(rma_peer *p, rma_item *i);
@@ -559,10 +563,11 @@ private:
     bool more_ = false;
     unsigned at_hand_ = 0;              // operations without a pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
-    std::vector<std::byte> packed_;     // data of a message, gathered
-    std::vector<std::byte> fetched_;    // what was at the target
-    std::vector<std::byte> combined_;   // what is to be there
-    std::vector<std::byte> joined_;     // runs and data of a message
+    rma_bursts bursts_;
+    std::vector<std::byte> packed_;   // data of a message, gathered
+    std::vector<std::byte> fetched_;  // what was at the target
+    std::vector<std::byte> combined_; // what is to be there
+    std::vector<std::byte> joined_;   // runs and data of a message
     std::vector<std::vector<std::byte>> spare_bundles_;
     std::vector<std::byte> answers_; // several that go in one message
     std::vector<rma_run> runs_;      // of the message being sent

@@ -60,9 +60,10 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
 }
 
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
-// chapter 3), and what is small costs no system call. A target that computes is left alone, though the kernel's copies
-// are slower; so is one that may be waiting for a processor, where ranks outnumber them.
-bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
+// chapter 3), and what is small costs no system call. One piece goes either way, whichever is quicker here. A target
+// that computes is left alone, though the kernel's copies are slower; so is one that may be waiting for a processor,
+// where ranks outnumber them.
+bool rma::better_by_message(const rma_peer *p, const rma_item *i) {
     if (nullptr != p->mapped || route::shared != p->ep->way || 0 != i->target_at.done() ||
         !e_.can_arm() || // it may come to compute: then its thread goes on
         !e_.a_unit_each()) {
@@ -72,7 +73,11 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) const {
     const bool small_pieces = pieces >= many_pieces && i->target_layout.bytes() < pieces * small_piece;
     // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
     const bool ours = p->unacked || p->fetching + p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
-    return (small_pieces || ours) && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+    if ((!small_pieces && !ours) || !board_slot(&e_.segment_.slot(p->ep->slot)).waiting()) {
+        return false;
+    }
+    const bool one_piece = pieces <= 1 && i->origin_layout.pieces() <= 1 && i->result_layout.pieces() <= 1;
+    return !one_piece || !direct_possible(p, i) || bursts_.by_message(p, i, !in_progress_ && !by_thread_, !settled(p));
 }
 
 // A large copy inside the node, in a window that has members on other nodes: what comes behind it may be theirs. It
@@ -116,6 +121,7 @@ std::byte *rma::address_of(const rma_peer *p, std::uint64_t target) {
 // Not permitted between these two, or the target has ended: everything goes by message.
 rma::step rma::refused_by_kernel(rma_peer *p, const char *call) {
     e_.no_copy_to(p->ep, call, errno);
+    bursts_.spoil();
     return step::full;
 }
 

@@ -27,8 +27,13 @@ void rma::fence(rma_window *w, rma_sync *sync) {
     f.number = w->fences_begun + 1;
     // f is not touched from here on: where a member is lost the fence may end in the middle of this.
     const bool requested = nullptr != sync && nullptr != sync->user;
+    if (requested) {
+        bursts_.spoil(); // the application may compute until it is through
+    }
     for (auto &p : w->peers) {
-        if (p && !quiet(p.get())) {
+        if (p && quiet(p.get())) {
+            found_quiet(p.get());
+        } else if (p) {
             p->requested = p->requested || requested;
             rma_item *i = make(rma_item::what::flush, flushed);
             i->for_fence = true;

@@ -102,6 +102,7 @@ bool rma::try_drop(rma_peer *p) {
     if (rma_hold::none == p->held || !quiet(p)) {
         return false;
     }
+    found_quiet(p);
     const bool exclusive = rma_hold::exclusive == p->held;
     p->held = rma_hold::none;
     let_go(p, exclusive);

@@ -62,6 +62,7 @@ bool rma::push(rma_peer *p, rma_item *i) {
     p->tail = i;
     p->queued += i->target_layout.bytes();
     p->requested = p->requested || i->requested();
+    bursts_.call_begins(p, i);
     if (!p->stuck) {
         pump(p);
         while (route::self == p->ep->way && !p->replies.empty() && step::done == reply(p)) {
@@ -72,6 +73,7 @@ bool rma::push(rma_peer *p, rma_item *i) {
             activate(p);
         }
     }
+    bursts_.call_ends();
     return nullptr != p->head;
 }
 
@@ -123,6 +125,7 @@ void rma::pump(rma_peer *p) {
         }
         // done: run() has given the item away or ended it
         if (by_thread_) {
+            bursts_.spoil(); // not all of its time is that of the calls
             e_.stats_.add(stat::rma_by_thread);
         }
     }

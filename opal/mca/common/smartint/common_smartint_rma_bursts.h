@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Operations of one piece, inside a node, towards a target that waits: by message, in two copies at once, or by the
+// kernel's copies between processes. Which of the two is the quicker is found out by the time that the origin's calls
+// took. The engine's, under the gate.
+#pragma once
+
+#include <cstdint>
+
+#include "common_smartint_params.h"
+#include "common_smartint_quicker.h"
+#include "common_smartint_stats.h"
+
+namespace smartint {
+
+struct rma_item;
+struct rma_peer;
+
+// Operations are timed from the first one to a target to the end of the flush or unlock behind them, without what the
+// application does between its calls. They all go the way of the first. Only one target's at a time: those to others
+// go the way that was best so far, and nothing is learned from such a mixture.
+class rma_bursts {
+public:
+    rma_bursts(const params &p, stats &counters) : params_(p), stats_(counters) {} // both outlive it
+    rma_bursts(const rma_bursts &) = delete;
+    rma_bursts &operator=(const rma_bursts &) = delete;
+
+    // One that both ways could serve. in_call: begun by the call that asked for it, not later. follows: messages are on
+    // their way to its target, behind which it has to stay. By message?
+    bool by_message(const rma_peer *p, const rma_item *i, bool in_call, bool follows);
+
+    // Around each call that gives this item to a target's queue.
+    void call_begins(const rma_peer *p, const rma_item *i);
+    void call_ends();
+    void ended(const rma_item *i) {
+        if (now_.last == i && nullptr != i) {
+            end();
+        }
+    }
+    void all_done(const rma_peer *p) { // found so by the application, which does not wait
+        if (now_.to == p) {
+            end();
+        }
+    }
+    void spoil() { now_.spoiled = true; } // some went another way than they were to
+    void forget(const rma_peer *p) {
+        if (now_.to == p) {
+            now_ = burst{};
+        }
+    }
+
+private:
+    // to `quicker`
+    static constexpr quicker::way copied = quicker::way::first;
+    static constexpr quicker::way message = quicker::way::second;
+    struct burst {
+        const rma_peer *to = nullptr;   // nullptr: there is none
+        const rma_item *last = nullptr; // the flush or unlock at its end
+        unsigned sort = 0;
+        bool timed = false;
+        bool spoiled = false;
+        bool counted = false; // what this call asks for is of the burst
+        bool in_call = false;
+        quicker::way way = message;
+        unsigned operations = 0;
+        std::uint64_t size = 0;  // of the first, to `quicker`
+        std::uint64_t moved = 0; // bytes of all, or small ones
+        std::uint64_t since = 0; // ns: this call, or the burst in it
+        std::uint64_t spent = 0; // ns: in calls before
+    };
+    quicker::way usual_way(std::uint64_t bytes) const { // of those that are not timed
+        return bytes <= params_.stream_bytes ? message : copied;
+    }
+    void begin(const rma_peer *p, std::uint64_t size, unsigned sort, quicker::way usual);
+    void end();
+
+    const params &params_;
+    stats &stats_;
+    burst now_;
+    quicker ways_[6]; // puts and gets; small puts, gets, accumulates, fetches
+    unsigned begun_ = 0;
+};
+
+} // namespace smartint
