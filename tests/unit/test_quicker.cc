@@ -62,6 +62,27 @@ TEST(quicker, one_and_several_that_take_turns_are_both_found_out) {
     EXPECT_EQ(way::second, q.best(mib, way::first)) << "several";
 }
 
+// A loop over one message, long enough for its way to be known, and then windows of them.
+TEST(quicker, several_are_found_out_after_one) {
+    quicker q;
+    second_of(q, 10 * quicker::most_turns, mib, 20000, 50000);
+    EXPECT_EQ(way::first, q.choose(mib, way::first));
+    for (unsigned i = 0; i < quicker::most_turns; ++i) {
+        const way w = q.choose(mib, way::first);
+        q.took(mib, w, true, 8 * mib, way::second == w ? 8 * 20000 : 8 * 50000);
+    }
+    EXPECT_EQ(way::second, q.best(mib, way::first));
+}
+
+TEST(quicker, what_could_not_be_timed_is_tried_anew) {
+    quicker q;
+    for (unsigned i = 0; i < quicker::anew; ++i) {
+        q.choose(mib, way::first);
+    }
+    EXPECT_EQ(quicker::tries, second_of(q, 2 * quicker::tries, mib, 50000, 27000));
+    EXPECT_EQ(way::second, q.best(mib, way::first));
+}
+
 TEST(quicker, what_cannot_be_timed_goes_as_it_would_otherwise) {
     quicker q;
     int second = 0;

@@ -23,16 +23,19 @@ public:
     static bool same_size(std::uint64_t a, std::uint64_t b) { return row(a) == row(b); }
 
     // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its
-    // turn, then the quicker one, and once in `again` times the other, as machines change. `otherwise` where it is not
-    // found out, as what was done could not be timed. favour: the first one is taken unless the second is quicker by
-    // more than so many percent.
+    // turn, then the quicker one, and once in `again` times the other, as machines change. `otherwise` where it was not
+    // found out in most_turns, as what was done could not be timed; after a while it is tried anew. favour: the first
+    // one is taken unless the second is quicker by more than so many percent.
     way choose(std::uint64_t bytes, way otherwise, unsigned favour = 0) {
         one_size &s = sizes_[row(bytes)];
-        const unsigned use = s.uses++;
         const pair &p = s.ways[s.several];
+        const unsigned use = s.uses++;
         if (!known(p)) {
+            if (s.turns[s.several]++ % anew >= most_turns) {
+                return otherwise;
+            }
             // Not by turns: where one and several take turns too, each would see one way only.
-            return use >= most_turns ? otherwise : 0 != std::popcount(use) % 2 ? way::second : way::first;
+            return 0 != std::popcount(use) % 2 ? way::second : way::first;
         }
         return (way::second == better(p, favour)) != (0 == s.uses % again) ? way::second : way::first;
     }
@@ -65,6 +68,7 @@ public:
 
     static constexpr unsigned tries = 4;
     static constexpr unsigned most_turns = 16 * tries;
+    static constexpr unsigned anew = 16 * most_turns;
     static constexpr unsigned again = 63; // odd, for the same reason
 
 private:
@@ -74,7 +78,8 @@ private:
     };
     using pair = one_way[2];
     struct one_size {
-        pair ways[2]; // of one message, of several
+        pair ways[2];           // of one message, of several
+        unsigned turns[2] = {}; // of choose() without knowing
         unsigned several = 0;
         unsigned uses = 0;
     };
