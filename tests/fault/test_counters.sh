@@ -146,7 +146,7 @@ left_alone() {
     done
     expect_counter 0 notices_kept == $REPEATS
 }
-counted both-compute-crowded left 4194304 left_alone --mca pml smartint --mca smartint_idle_cores no --mca smartint_left_us 60000000
+counted both-compute-crowded left 4194304 left_alone --mca pml smartint --mca smartint_idle_cores no --mca smartint_postpone_us 60000000
 # A sender that comes to wait has the receiver woken, and writes.
 woken_later() {
     expect_arrived == $REPEATS
@@ -154,7 +154,7 @@ woken_later() {
     expect_counter 1 thread_matches '>=' 1
     expect_counter 1 reads_thread == 0
 }
-counted sender-waits-later later 4194304 woken_later --mca pml smartint --mca smartint_idle_cores no --mca smartint_left_us 60000000
+counted sender-waits-later later 4194304 woken_later --mca pml smartint --mca smartint_idle_cores no --mca smartint_postpone_us 60000000
 # For a time: then the receiver's thread does it, however long both compute.
 left_for_a_time() {
     both_free
@@ -165,7 +165,7 @@ counted both-compute-long both 4194304 left_for_a_time --mca pml smartint --mca 
 # As many ranks as units is seen. Where the cores of threads are named there is room.
 units=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
 if [[ $units == *,* ]]; then
-    counted both-compute-full left 1048576 left_alone --mca pml smartint --mca smartint_left_us 60000000 taskset -c "$units"
+    counted both-compute-full left 1048576 left_alone --mca pml smartint --mca smartint_postpone_us 60000000 taskset -c "$units"
     counted both-compute-cores both 4194304 both_free --mca pml smartint --mca smartint_cores "$units" taskset -c "$units"
 fi
 

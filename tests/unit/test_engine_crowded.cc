@@ -23,7 +23,7 @@ protected:
     static params left_for(std::uint32_t us) {
         params p = parameters("auto");
         p.idle_cores = "no";
-        p.left_us = us;
+        p.postpone_us = us;
         return p;
     }
     static std::uint64_t by_threads(node_pair &n) {
@@ -263,7 +263,7 @@ TEST_F(crowded, nothing_is_left_where_it_was_not_asked_for) {
             ++first;
         }
         if (0 == way) {
-            p.left_us = 0;
+            p.postpone_us = 0;
         } else if (1 == way) {
             p.idle_cores = "auto";
             p.cores = std::to_string(first);

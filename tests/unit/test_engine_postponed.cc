@@ -96,7 +96,7 @@ protected:
     static params postponed_for(std::uint32_t us, const char *idle_cores) {
         params p = test_params("helper");
         p.idle_cores = idle_cores;
-        p.left_us = us;
+        p.postpone_us = us;
         return p;
     }
 };

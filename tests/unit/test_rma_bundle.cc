@@ -323,7 +323,7 @@ TEST_F(bundles, those_of_a_lost_peer_are_forgotten) {
 // The application computes and makes no call.
 TEST(bundles_by_the_clock, the_thread_sends_what_the_application_left) {
     params with = test_params("helper");
-    with.left_us = 2000;
+    with.postpone_us = 2000;
     network_pair n(with);
     std::vector<byte> own(64), memory(64);
     rma_window *zero = make_window(n.a, window_id, 0, {member_of(n.a.add_self(), own), member_of(n.to_b, memory)});

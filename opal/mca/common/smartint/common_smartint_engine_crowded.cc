@@ -5,7 +5,7 @@
 // time from one's computation, and the wake comes on top; done by whoever comes to wait first, or by
 // both, the copy costs nothing that was of use. So while both compute a large message is postponed: the
 // sender keeps its notice, or the receiver, where it met the RTS in a call, shares the copy and wakes
-// nobody. After left_us a thread sees to it, however long they compute.
+// nobody. After postpone_us a thread sees to it, however long they compute.
 //
 // All under the gate.
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::uint64_t longest_grace_ns = 30000; // about what a wake costs
 // Are there as many ranks as units for them? Known when all ranks are there. A hint: what ranks say of
 // their binding is not checked.
 bool engine::crowded() {
-    if (0 == params_.left_us || !can_arm()) {
+    if (0 == params_.postpone_us || !can_arm()) {
         return false; // or there is no thread that sleeps
     }
     if (occupation::unknown == cores_ && !look_for_idle_cores()) {
@@ -131,7 +131,7 @@ void engine::forget_postponed(copy_job *job) {
 
 // The next one-sided operation that waits inside the node. False: nobody would come when the calls are late.
 bool engine::postpone_to_calls() {
-    if (0 == params_.left_us || !thread_ || !thread_->can_call_late()) {
+    if (0 == params_.postpone_us || !thread_ || !thread_->can_call_late()) {
         return false;
     }
     note_postponed(now_ns());
@@ -139,7 +139,7 @@ bool engine::postpone_to_calls() {
 }
 
 // The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
-// not stopped when all is done, and so set once in left_us however many messages there are.
+// not stopped when all is done, and so set once in postpone_us however many messages there are.
 void engine::note_postponed(std::uint64_t now) {
     bool asleep = !late_;
     if (!anything_postponed()) {
@@ -149,7 +149,7 @@ void engine::note_postponed(std::uint64_t now) {
     if (asleep && thread_) {
         late_ = true;
         note_late(false);
-        thread_->call_late(params_.left_us);
+        thread_->call_late(params_.postpone_us);
     }
 }
 
@@ -183,8 +183,8 @@ void engine::take_what_is_postponed() {
     forget_known();
     late_ = anything_postponed();
     const std::uint64_t waited_us = (now_ns() - postponed_since_) / 1000;
-    if (late_ && waited_us < params_.left_us) {
-        thread_->call_late(params_.left_us - static_cast<std::uint32_t>(waited_us));
+    if (late_ && waited_us < params_.postpone_us) {
+        thread_->call_late(params_.postpone_us - static_cast<std::uint32_t>(waited_us));
         return;
     }
     late_ = false;

@@ -113,7 +113,7 @@ void rma::send_other_bundles(const rma_peer *p) {
     }
 }
 
-// An application that computes and makes no call sends nothing: the thread comes for it after left_us.
+// An application that computes and makes no call sends nothing: the thread comes for it after postpone_us.
 void rma::open_for_others(rma_peer *p) {
     if (!spare_bundles_.empty()) {
         p->bundle.swap(spare_bundles_.back());
