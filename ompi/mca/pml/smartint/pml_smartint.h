@@ -122,11 +122,11 @@ template <class B, class F> inline void block(B begin, F done) {
 }
 
 // An error goes to the communicator's handler, and who hands it on may have no reference to it while the program has
-// freed its own: so it stays until this thread's next error.
+// freed its own: so it stays, until there have been many more errors.
 void release_later(ompi_communicator_t *comm);
 
-// A blocking call that reads from the communicator: another thread may free its handle meanwhile, and its number would
-// be given to the next one while this call waits for what has it.
+// A blocking call: another thread may free the communicator's handle meanwhile, whose number would be given to the next
+// one while this call waits for what has it, and Open MPI looks there for the handler of this call's error.
 template <class F> inline int holding(ompi_communicator_t *comm, F call) {
     if (!engine::instance().identity().threads) {
         return call();

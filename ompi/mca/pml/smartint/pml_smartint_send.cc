@@ -196,13 +196,15 @@ int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datat
     if (MCA_PML_BASE_SEND_BUFFERED == mode) {
         return send_buffered(buf, count, datatype, dst, tag, comm);
     }
-    send_op op;
-    layout_convertor convertor;
-    set_route(&op, comm, ep, tag, MCA_PML_BASE_SEND_SYNCHRONOUS == mode);
-    aim(&op, &convertor, buf, count, datatype);
-    op.blocking = true;
-    block([&](engine &e) { e.send(&op); }, [&] { return op_state::done == op.state.seen(); });
-    return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
+    return holding(comm, [&] {
+        send_op op;
+        layout_convertor convertor;
+        set_route(&op, comm, ep, tag, MCA_PML_BASE_SEND_SYNCHRONOUS == mode);
+        aim(&op, &convertor, buf, count, datatype);
+        op.blocking = true;
+        block([&](engine &e) { e.send(&op); }, [&] { return op_state::done == op.state.seen(); });
+        return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
+    });
 }
 
 } // extern "C"
