@@ -21,7 +21,7 @@ class core_access {
 public:
     // As where the system refuses to watch the network's descriptor.
     static bool deafen(core &c) {
-        c.heard_ = false;
+        c.watches_network_ = false;
         return 0 == epoll_ctl(c.epoll_, EPOLL_CTL_DEL, c.relay_.net().event_fd(), nullptr);
     }
 };

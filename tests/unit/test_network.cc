@@ -217,7 +217,7 @@ TEST_P(networks, random_addresses_of_the_right_shape_never_crash_it) {
 }
 
 TEST_P(networks, a_sleeper_is_woken_by_its_descriptor) {
-    ASSERT_TRUE(b.net.caps().event_fd) << "tcp has one";
+    ASSERT_GE(b.net.event_fd(), 0) << "tcp has one";
     send(a, to_b, 1, {}, pattern(10, 1)); // connects
     expect(b, expected(1, {}, pattern(10, 1)));
     test::wait_until("b may sleep", [&] {

@@ -97,7 +97,7 @@ bool core::start(int board_fd) {
         const bool another = 0 != l.address.generation.load(std::memory_order_relaxed);
         const auto &a = relay_.net().address();
         write_address(l.address, a.data(), std::min<std::size_t>(a.size(), layout::node_address_bytes));
-        heard_ = relay_.net().event_fd() >= 0 && watch(relay_.net().event_fd(), tag_network);
+        watches_network_ = relay_.net().event_fd() >= 0 && watch(relay_.net().event_fd(), tag_network);
         if (another) {
             relay_.announce();
         }
@@ -248,15 +248,15 @@ unsigned core::pass() {
 // While something waits for a node: UCX's tcp leaves a connection that the peer has not answered (its helper stands
 // still, or is busy) in its set as one to write to, so that its descriptor is ready all the time and we would not sleep
 // at all. Heard by edges it tells of what happens from here on, once.
-void core::hear_news_only(bool yes) {
-    if (yes == news_only_ || !relay_.is_open() || relay_.net().event_fd() < 0) {
+void core::watch_network_by_edges(bool yes) {
+    if (yes == network_by_edges_ || !relay_.is_open() || relay_.net().event_fd() < 0) {
         return;
     }
     epoll_event e{};
     e.events = yes ? EPOLLIN | EPOLLET : EPOLLIN;
     e.data.u64 = tag_network;
     if (0 == epoll_ctl(epoll_, EPOLL_CTL_MOD, relay_.net().event_fd(), &e)) {
-        news_only_ = yes;
+        network_by_edges_ = yes;
     }
 }
 
@@ -269,26 +269,26 @@ bool core::sleep() {
         return false;
     }
     int timeout = -1;
+    const auto at_most = [&timeout](int ms) { timeout = timeout < 0 ? ms : std::min(timeout, ms); };
     if (seen_ < pidfds_.size()) {
-        timeout = attach_look_;
+        at_most(attach_look_);
     }
     if (unwatched_ > 0) {
-        timeout = timeout < 0 ? unwatched_look_ms : std::min(timeout, unwatched_look_ms);
+        at_most(unwatched_look_ms);
     }
-    if (relay_.is_open() && !heard_) {
-        timeout = timeout < 0 ? unheard_look_ms : std::min(timeout, unheard_look_ms);
+    if (relay_.is_open() && !watches_network_) {
+        at_most(unheard_look_ms);
     }
     const bool full = relay_.backlog();
-    hear_news_only(full);
+    watch_network_by_edges(full);
     if (full) {
-        const int wait = full_.next_ms(relay_.moves());
-        timeout = timeout < 0 ? wait : std::min(timeout, wait);
+        at_most(backlog_patience_.next_ms(relay_.moves()));
     }
     const int told = look(timeout);
     l.sleeps.fetch_add(1, std::memory_order_relaxed);
     l.state.store(layout::helper_polling, std::memory_order_release); // awake: no bell is needed
     if (full && 0 == told) {
-        full_.slept_in_vain();
+        backlog_patience_.slept_in_vain();
     }
     return true;
 }

@@ -66,7 +66,7 @@ private:
     void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
     unsigned scan();
     bool anything_armed() const;
-    void hear_news_only(bool yes);
+    void watch_network_by_edges(bool yes);
     bool sleep(); // false: there is something to do already
     int look(int milliseconds);
     layout::helper_line &line() { return board_.helper(options_.index); }
@@ -75,7 +75,7 @@ private:
     segment board_;
     relay relay_;
     waker waker_;
-    patience full_; // of the network
+    patience backlog_patience_; // while the network takes nothing
     std::string why_;
     int epoll_ = -1;
     int doorbell_ = -1;
@@ -92,8 +92,8 @@ private:
     int attach_look_ = 0;    // ms until the next look for those who have not
     bool started_ = false;
     bool unlinked_ = false;
-    bool heard_ = false;     // the network, by its descriptor
-    bool news_only_ = false; // of that
+    bool watches_network_ = false;  // by its descriptor
+    bool network_by_edges_ = false; // woken by what comes anew only
     std::atomic<bool> stop_{false};
 };
 

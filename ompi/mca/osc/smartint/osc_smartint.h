@@ -212,14 +212,15 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
                      std::ptrdiff_t displacement, std::size_t target_count, const ompi_datatype_t *target_type,
                      place *there);
 
-// The calls of epochs without their waits: sync is done when the call may return. An MPI error.
+// The calls of epochs without their waits: sync is done when the call may return. An MPI error. requested: it returns
+// a request instead.
 // osc_smartint_active.cc, osc_smartint_passive.cc; inside.
-int begin_fence(module &m, int assert, rma_sync *sync, bool waits);
+int begin_fence(module &m, int assert, rma_sync *sync, bool requested);
 int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync);
 int begin_complete(module &m, rma_sync *sync);
 int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking);
 int begin_wait(module &m, rma_sync *sync);
-int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool waits);
+int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool requested);
 int begin_unlock(module &m, int target, rma_sync *sync);
 int begin_lock_all(module &m, int assert, rma_sync *sync);
 int begin_unlock_all(module &m, rma_sync *sync);

@@ -32,14 +32,14 @@ bool all_members(const std::vector<int> &ranks) {
 
 } // namespace
 
-int begin_fence(module &m, int assertion, rma_sync *sync, bool waits) {
+int begin_fence(module &m, int assertion, rma_sync *sync, bool requested) {
     if (m.passive() || m.started || 0 != m.exposures) {
         return MPI_ERR_RMA_SYNC;
     }
     // A fence that ends nothing need not be waited for: what follows it is put off until all are
     // in. Into memory they share processes may store without a call.
     const bool ends = m.fence_exposes && 0 == (assertion & MPI_MODE_NOPRECEDE);
-    const bool awaited = ends || m.shared() || waits;
+    const bool awaited = ends || m.shared() || requested;
     engine::instance().one_sided().fence(m.window, awaited ? sync : nullptr);
     m.fence_ahead = !awaited && 0 == (assertion & MPI_MODE_NOPRECEDE);
     m.fence_open = m.fence_exposes = 0 == (assertion & MPI_MODE_NOSUCCEED);

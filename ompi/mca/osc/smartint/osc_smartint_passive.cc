@@ -23,7 +23,7 @@ std::uint32_t this_thread() {
     return number;
 }
 
-// Every target with something under way.
+// Every member that this process has dealt with.
 template <class F> void each_peer(module &m, F f) {
     for (auto &p : m.window->peers) {
         if (p) {
@@ -50,7 +50,7 @@ void flush_one(rma_peer *p, rma_sync *sync) {
 
 } // namespace
 
-int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, bool waits) {
+int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, bool requested) {
     if (m.all_locked || m.started || m.locks.contains(target) || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -60,10 +60,10 @@ int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, b
     rma_peer *p = one_sided().peer(m.window, target);
     const bool exclusive = MPI_LOCK_EXCLUSIVE == type;
     // A lock with a request is taken when it can be had, whatever others are waited for.
-    const std::uint32_t thread = waits ? 0 : this_thread();
+    const std::uint32_t thread = requested ? 0 : this_thread();
     if (!unchecked && !one_sided().try_take(p, exclusive, thread)) {
         const bool here_too = target == m.rank() || m.shared();
-        one_sided().lock(p, exclusive, here_too || waits ? sync : nullptr, thread);
+        one_sided().lock(p, exclusive, here_too || requested ? sync : nullptr, thread);
     }
     return MPI_SUCCESS;
 }

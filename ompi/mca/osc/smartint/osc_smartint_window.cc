@@ -132,7 +132,7 @@ bool has_strangers(const module &m, std::size_t processes) {
     bool other_jobs = false;
     for (std::size_t i = 0; i < processes; ++i) {
         const opal_proc_t *p = process(m, i);
-        strangers = strangers || (glue_late() && !glue_knows(p));
+        strangers = strangers || (glue_started_late() && !glue_knows(p));
         other_jobs = other_jobs || p->proc_name.jobid != OPAL_PROC_MY_NAME.jobid;
     }
     if (other_jobs) {

@@ -23,12 +23,9 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
         if (self || pointless || procs[i]->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
             continue;
         }
-        const bool here = 0 != e.settings().shared_memory && nullptr != glue_reach_shared(name, m);
-        endpoint *ep = nullptr;
-        if (shared) {
-            ep = here ? glue_reach_shared(name, m) : nullptr;
-        } else if (!here) {
-            ep = glue_reach_network(name, m);
+        endpoint *ep = 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
+        if (!shared) {
+            ep = nullptr == ep ? glue_reach_network(name, m) : nullptr;
         }
         if (nullptr != ep) {
             lower_limits(us, *ep);

@@ -125,7 +125,6 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, mca_btl_base
     engine &e = engine::instance();
     f->owner = reinterpret_cast<module *>(btl);
     f->peer = peer;
-    // One piece on the wire: a second segment is joined behind the first.
     const std::size_t first = f->segments[0].seg_len;
     const std::size_t second = f->super.des_segment_count > 1 ? f->segments[1].seg_len : 0;
     const bool own = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
@@ -143,33 +142,9 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, mca_btl_base
     const auto whole = static_cast<std::uint32_t>(first + second);
     const auto r = e.active_message(peer_of(peer), {wire::am, f->head, data, whole});
     if (engine::am_result::full == r) {
-        if (0 != second) {
-            // the user's part stays where it is until it is sent; keep the join
-            auto *copy = static_cast<std::byte *>(std::malloc(first + second));
-            if (nullptr == copy) {
-                e.leave();
-                return OPAL_ERR_OUT_OF_RESOURCE;
-            }
-            std::memcpy(copy, data, first + second);
-            struct later {
-                fragment *f;
-                std::byte *copy;
-            };
-            auto *l = new later{f, copy};
-            f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-            e.queue_message(
-                peer_of(peer), {wire::am, f->head, copy, whole},
-                [](void *arg, bool ok) {
-                    auto *done = static_cast<later *>(arg);
-                    std::free(done->copy);
-                    sent_later(done->f, ok);
-                    delete done;
-                },
-                l);
-        } else {
-            f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
-            e.queue_message(peer_of(peer), {wire::am, f->head, data, whole}, sent_later, f);
-        }
+        f->super.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+        // One segment stays where it is until it is sent; the join is another message's soon.
+        e.queue_message(peer_of(peer), {wire::am, f->head, data, whole}, sent_later, f, 0 != second);
         e.leave();
         return OPAL_SUCCESS;
     }

@@ -188,8 +188,8 @@ void engine::stop_thread() {
         thread_->stop();
         thread_.reset();
         cores_ = occupation::unknown; // another one has no timer yet
-        late_ = false;
-        note_late(false);
+        postponed_timer_set_ = false;
+        note_timer_missed(false);
     }
 }
 

@@ -81,7 +81,7 @@ public:
     void finish();
     // Of that: who goes away is not missed from here on, and the waiting. Not under the gate; idempotent.
     void see_out();
-    // From here on no callback is made for messages that come in or go out; those to go out still do.
+    // From here on messages still go out, but nobody is called back for any.
     void forget_callers();
     void stop(); // everything; idempotent
     bool started() const { return started_; }
@@ -153,8 +153,8 @@ public:
     enum class am_result { sent, full, broken };
     am_result active_message(endpoint *ep, const message &m);
     // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. The payload must
-    // live until then.
-    void queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg);
+    // live until then, unless it copies.
+    void queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg, bool copies = false);
     // Direct copy between this process and a local peer's memory, all of it, now; not under the gate, which it
     // takes for a moment. 0 or an errno.
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write);
@@ -189,7 +189,7 @@ public:
     }
 
     // ---- interrupt thread's side (look: engine_progress.cc; the others where their subject is)
-    thread_view look(); // under the gate
+    thread_view look(); // under the gate; re-arms settled requests, hands copies to senders that came to wait
     // Calls of the application that ended while something was under way, since ever. A hint.
     std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
     // Around a pass, under the gate: while the thread is at it nobody need wake this rank.
@@ -199,8 +199,8 @@ public:
     bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
     // What was postponed until the applications come has waited long enough: under the gate; or they are in.
     void take_what_is_postponed();
-    void note_late(bool late) { missed_.store(late, std::memory_order_relaxed); } // ordered by P1
-    bool was_late() const { return missed_.load(std::memory_order_relaxed); }
+    void note_timer_missed(bool missed) { timer_missed_.store(missed, std::memory_order_relaxed); } // ordered by P1
+    bool timer_missed() const { return timer_missed_.load(std::memory_order_relaxed); }
     bool work_on_copies(); // not under the gate; true if it moved anything
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
@@ -500,15 +500,15 @@ private:
     bool matched_hint_ = false; // a request was matched and has not been looked at
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
     enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
-    std::vector<std::uint64_t> unnoticed_; // sends whose notice is kept until this rank waits
-    std::uint64_t unnoticed_since_ = 0;    // ns: the first of them
-    std::uint64_t unnoticed_seen_ = 0;     // ns: when the application first came back; 0: not yet
-    unsigned postponed_copies_ = 0;        // to whoever waits first
-    unsigned postponed_queues_ = 0;        // of one-sided operations, to the next call
-    unsigned postponed_bundles_ = 0;       // of small one-sided messages, to the next pass
-    std::uint64_t postponed_since_ = 0;    // ns: the oldest of what is
-    bool late_ = false;                    // the thread will come
-    std::atomic<bool> missed_{false};      // it came, and the application was in the engine
+    std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits
+    std::uint64_t unnoticed_since_ = 0;     // ns: the first of them
+    std::uint64_t unnoticed_seen_ = 0;      // ns: when the application first came back; 0: not yet
+    unsigned postponed_copies_ = 0;         // to whoever waits first
+    unsigned postponed_queues_ = 0;         // of one-sided operations, to the next call
+    unsigned postponed_bundles_ = 0;        // of small one-sided messages, to the next pass
+    std::uint64_t postponed_since_ = 0;     // ns: the oldest of what is
+    bool postponed_timer_set_ = false;      // the thread will come
+    std::atomic<bool> timer_missed_{false}; // it came, and the application was in the engine
     std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
     std::uint64_t left_at_ = 0;      // ns: when the application left, while the thread listens
     bool always_listens_ = false;    // the strategy's
@@ -564,8 +564,8 @@ private:
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     bursts bursts_{params_, stats_};
     std::uint32_t copy_generation_ = 0;
-    unsigned own_copies_ = 0; // of them, those the interrupt thread may move
-    // Of them, those this rank moves alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins
+    unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
+    // Of copies_, those this rank reads alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins
     // reads it outside. relaxed: it makes a hint for others.
     std::atomic<unsigned> reads_{0};
     unsigned reads() const { return reads_.load(std::memory_order_relaxed); }

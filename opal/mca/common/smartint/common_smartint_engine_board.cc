@@ -228,7 +228,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     const bool more = ring_goes_on_ || (rma_ && rma_->more());
     const bool transfers = unheard || 0 != awaited_ || expects_ || more;
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
-    const bool postponed = late_ && anything_postponed();
+    const bool postponed = postponed_timer_set_ && anything_postponed();
     const bool asked = 0 != asked_sends_; // read outside the gate it would be another thread's
     if (!board_.attached()) {
         gate_.leave();
@@ -245,7 +245,7 @@ __attribute__((noinline)) void engine::leave_slow() {
         fresh = fresh || (asked && ring_.anything());
     }
     const sleep how = sleep_.load(std::memory_order_acquire); // with what the thread noted before, see note_sleep
-    const bool late = postponed && was_late();                // P2 orders this read too
+    const bool late = postponed && timer_missed();            // P2 orders this read too
     const bool deaf = ring_it::always == ring ||
                       ((ring_it::if_deaf == ring || (ring_it::if_parked == ring && sleep::parked == how)) && !hears());
     const bool work = matched || late || (sleep::parked == how ? transfers : unheard);

@@ -72,7 +72,7 @@ bool engine::look_for_idle_cores() {
         }
     }
     // What is postponed needs somebody who comes late.
-    cores_ = full && thread_->can_call_late() ? occupation::crowded : occupation::roomy;
+    cores_ = full && thread_->make_postponed_timer() ? occupation::crowded : occupation::roomy;
     return true;
 }
 
@@ -131,7 +131,7 @@ void engine::forget_postponed(copy_job *job) {
 
 // The next one-sided operation that waits inside the node. False: nobody would come when the calls are late.
 bool engine::postpone_to_calls() {
-    if (0 == params_.postpone_us || !thread_ || !thread_->can_call_late()) {
+    if (0 == params_.postpone_us || !thread_ || !thread_->make_postponed_timer()) {
         return false;
     }
     note_postponed(now_ns());
@@ -141,15 +141,15 @@ bool engine::postpone_to_calls() {
 // The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
 // not stopped when all is done, and so set once in postpone_us however many messages there are.
 void engine::note_postponed(std::uint64_t now) {
-    bool asleep = !late_;
+    bool asleep = !postponed_timer_set_;
     if (!anything_postponed()) {
         postponed_since_ = now;
-        asleep = asleep || was_late(); // it came for what was done then
+        asleep = asleep || timer_missed(); // it came for what was done then
     }
     if (asleep && thread_) {
-        late_ = true;
-        note_late(false);
-        thread_->call_late(params_.postpone_us);
+        postponed_timer_set_ = true;
+        note_timer_missed(false);
+        thread_->set_postponed_timer(params_.postpone_us);
     }
 }
 
@@ -179,15 +179,15 @@ void engine::post_notices_now() {
 
 // The thread's: do they still compute? It may have come for others, before the time of these is over.
 void engine::take_what_is_postponed() {
-    note_late(false);
+    note_timer_missed(false);
     forget_known();
-    late_ = anything_postponed();
+    postponed_timer_set_ = anything_postponed();
     const std::uint64_t waited_us = (now_ns() - postponed_since_) / 1000;
-    if (late_ && waited_us < params_.postpone_us) {
-        thread_->call_late(params_.postpone_us - static_cast<std::uint32_t>(waited_us));
+    if (postponed_timer_set_ && waited_us < params_.postpone_us) {
+        thread_->set_postponed_timer(params_.postpone_us - static_cast<std::uint32_t>(waited_us));
         return;
     }
-    late_ = false;
+    postponed_timer_set_ = false;
     post_notices_now();
     for (copy_job *job = copies_; nullptr != job && 0 != postponed_copies_; job = job->link) {
         if (job->postponed) {

@@ -5,6 +5,8 @@
 // again soon. The way by two helpers costs the one who asks 100 microseconds, three times the answer. So for
 // listen_us after the interrupt thread has given such an answer it sleeps on the transport's descriptor, and what
 // comes wakes it. While the application waits in MPI it reads the transport itself, and the thread does not listen.
+#include <utility>
+
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_thread.h"
@@ -58,17 +60,17 @@ engine::ring_it engine::listen_again() {
     const bool listening = listens();
     left_at_ = listening ? now_ns() : left_at_;
     const bool again = parked ? listening : hushed_;
-    if (again && !thread_->watches()) {
-        if (!refused_ && arm_network()) {
-            thread_->watch_again();
-        }
+    if (again && !thread_->watches() && !refused_ && arm_network()) {
+        thread_->watch_again();
     }
-    const bool hushed = hushed_;
-    hushed_ = again && refused_;
-    return again && refused_ ? ring_it::always
-           : again && hushed ? ring_it::if_deaf
-           : listening       ? ring_it::if_parked
-                             : ring_it::never;
+    const bool was_hushed = std::exchange(hushed_, again && refused_);
+    if (hushed_) {
+        return ring_it::always;
+    }
+    if (again && was_hushed) {
+        return ring_it::if_deaf;
+    }
+    return listening ? ring_it::if_parked : ring_it::never;
 }
 
 bool engine::arm_network() {

@@ -339,8 +339,11 @@ engine::am_result engine::active_message(endpoint *ep, const message &m) {
     return am_result::broken;
 }
 
-void engine::queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg) {
+void engine::queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg, bool copies) {
     auto *later = new pending_message(m);
+    if (copies) {
+        later->own_payload();
+    }
     later->sent = sent;
     later->arg = arg;
     enqueue(ep, later);

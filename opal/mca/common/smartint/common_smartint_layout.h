@@ -87,7 +87,7 @@ enum helper_state : std::uint32_t {
     helper_gone = 4,     // it said goodbye, or somebody found it dead
 };
 
-// One per helper. The helper writes it (its state: the leader too, when it finds it gone).
+// One per helper. The helper writes it (its state: the leader too, when it starts it or finds it gone).
 // Another process may take its place: pid, doorbell and start time are then other ones.
 struct alignas(line) helper_line {
     shared<std::uint32_t> state; // helper_state
@@ -188,7 +188,7 @@ static_assert(sizeof(ring_control) == 2 * line);
 // and adds them to done when they are in place. Set up by the receiver before it answers.
 struct shared_copy {
     shared<std::uint64_t> next; // generation << 40 | bytes handed out
-    shared<std::uint64_t> done; // bytes moved; bit 63: somebody failed
+    shared<std::uint64_t> done; // bytes moved; bit 63: somebody failed, bit 62: and not for the memory's sake
 };
 static_assert(sizeof(shared_copy) == 16);
 

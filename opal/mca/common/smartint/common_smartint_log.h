@@ -15,11 +15,11 @@ namespace smartint {
 enum class topic : std::uint8_t {
     none,
     no_segment,     // value: path, detail: why
-    bad_segment,    // value: path, detail: what was expected
+    bad_segment,    // value: file name, detail: what was expected
     no_helper,      // value: path of the helper, detail: why
     helper_lost,    // value: pid
     helper_network, // value: transport/device, detail: why
-    no_transport,   // value: transport list, detail: what there is
+    no_transport,   // value: transport/device, detail: what there is
     no_thread,      // detail: why
     no_wake,        // detail: why
     no_module,      // value: device, detail: why

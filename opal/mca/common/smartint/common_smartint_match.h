@@ -150,7 +150,7 @@ private:
     std::uint64_t order_ = 0;
     std::uint64_t posted_count_ = 0;
     std::uint64_t unexpected_count_ = 0;
-    std::uint64_t wilds_ = 0;           // of them, with a wildcard
+    std::uint64_t wilds_ = 0;           // posted receives with a wildcard
     std::uint64_t wild_posted_[4] = {}; // by kind: any source 1, any tag 2
     bool indexed_[4] = {true, false, false, false};
     struct pool { // small ones, used again

@@ -263,7 +263,7 @@ int glue_start_late(bool enable_threads) {
     return rc;
 }
 
-bool glue_late() { return state().late; }
+bool glue_started_late() { return state().late; }
 
 int glue_check_params() {
     std::string name;

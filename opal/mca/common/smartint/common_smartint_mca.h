@@ -20,7 +20,7 @@ namespace smartint {
 // What Open MPI is given to call. No exception may come into its frames: only a function that lets none out fits.
 template <class R, class... A> constexpr auto boundary(R (*f)(A...) noexcept) -> R (*)(A...) { return f; }
 
-// Registers parameters once and their synonyms for this component; refuses an Open MPI of
+// Registers parameters and counters anew for each component that opens, with its synonyms; refuses an Open MPI of
 // another branch. OPAL_SUCCESS or an OPAL error.
 int glue_register(const mca_base_component_t *component);
 
@@ -38,7 +38,7 @@ int glue_start(bool enable_threads);
 // reach this one is in glue_modex() then, and they have to be told (glue_meet). A job goes on where it fails. One
 // thread at a time.
 int glue_start_late(bool enable_threads);
-bool glue_late(); // it was
+bool glue_started_late(); // it was
 // Whether all parameters are in their range; told if not. OPAL_SUCCESS or OPAL_ERR_BAD_PARAM.
 int glue_check_params();
 void glue_stop();

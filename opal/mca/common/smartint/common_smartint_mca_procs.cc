@@ -157,7 +157,7 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
     }
     modex m;
     // Who started late published nothing: there is nobody to be asked but the process itself (glue_meet).
-    if (glue_late() || proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
+    if (glue_started_late() || proc->proc_arch != opal_proc_local_get()->proc_arch || !glue_read(name, &m)) {
         return known;
     }
     endpoint *ep = nullptr == known && 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
@@ -165,7 +165,7 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
 }
 
 void glue_introduce(endpoint *ep) {
-    if (glue_late()) {
+    if (glue_started_late()) {
         return; // it published nothing
     }
     const opal_process_name_t name = unpack_name(ep->name);
@@ -188,7 +188,7 @@ bool glue_knows(const opal_proc_t *proc) {
 }
 
 endpoint *glue_meet(const opal_proc_t *proc, const modex &m) {
-    const bool published = !glue_late() && proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid;
+    const bool published = !glue_started_late() && proc->proc_name.jobid == OPAL_PROC_MY_NAME.jobid;
     if (published || glue_knows(proc)) {
         return glue_endpoint(proc);
     }

@@ -331,7 +331,6 @@ void network::learn_capabilities(const network_config &cfg) {
         UCS_OK == uct_iface_event_fd_get(n.iface, &event_fd_) && nullptr != n.boot) {
         event_fd_ = impl_->both_descriptors(event_fd_);
     }
-    caps_.event_fd = event_fd_ >= 0;
 }
 
 // One descriptor that is ready when either interface's is; -1: not to be had.

@@ -59,7 +59,6 @@ public:
         bool write = false;             // put_zcopy
         bool read = false;              // get_zcopy
         bool registers = false;         // reads and writes need pinned memory and keys
-        bool event_fd = false;          // sleeps on a descriptor
         std::uint32_t max_message = 0;  // header and payload of one active message
         std::uint32_t max_in_place = 0; // payload of send_in_place, 0: not offered
         std::uint64_t min_write = 0;

@@ -95,7 +95,7 @@ struct network::impl {
     ~impl();
 };
 
-// The parts of an address that peers exchange, or false where it is not one of this transport.
+// The parts of an address that peers exchange, see network::parse.
 struct network_address {
     const uct_device_addr_t *device = nullptr;
     const uct_iface_addr_t *iface = nullptr;

@@ -130,7 +130,7 @@ struct rma_transfer {
 
 // Something a target still owes an origin, in order.
 struct rma_reply {
-    // data, ack, fault: sent; lock, unlock, complete: what they ask for is done, then answered
+    // data, ack, grant, fault, key: to be sent. lock: to be queued. unlock: to be let go, then acked. complete: noted
     wire::rma_kind kind = wire::rma_kind::none;
     bool exclusive = false; // lock
     bool waited = false;    // ack: no notice of it
@@ -511,6 +511,8 @@ private:
     bool runs_inside(const rma_window *w, const std::vector<rma_run> &runs, std::uint64_t *bytes) const;
     void store(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                std::uint32_t bytes);
+    void combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const rma_layout &layout, const std::byte *data,
+                 std::uint32_t bytes);
     void refuse(rma_peer *p, const wire::rma_head &head);
     step reply(rma_peer *p);
     step send_data(rma_peer *p, rma_reply &r);

@@ -101,6 +101,34 @@ place place_of(const rma_peer *p, wire::rma_kind kind, std::size_t whole, bool s
     return stays ? place::opens : place::alone;
 }
 
+// A message as a part, of `whole` bytes; brief: without head and runs, see wire::rma_part.
+void append(std::vector<std::byte> *bundle, std::size_t whole, bool brief, const wire::rma_head &head,
+            const std::vector<rma_run> &runs, const std::byte *data, std::uint32_t bytes) {
+    std::byte *to = nullptr;
+    if (brief) {
+        const bool piece = !runs.empty();
+        to = begin_part(bundle,
+                        {piece ? static_cast<std::uint32_t>(runs[0].length) : 0, head.kind, head.op, head.type,
+                         head.flags, piece ? static_cast<std::uint64_t>(runs[0].offset) : 0},
+                        whole);
+        const wire::rma_part_id id{head.id, 0};
+        const std::size_t id_bytes = asks(head.kind) ? sizeof(id) : 0;
+        std::memcpy(to, &id, id_bytes);
+        to += id_bytes;
+    } else {
+        to = begin_part(bundle, {static_cast<std::uint32_t>(whole), wire::rma_kind::none, 0, 0, 0, 0}, whole);
+        std::memcpy(to, &head, sizeof(head));
+        to += sizeof(head);
+        if (!runs.empty()) {
+            std::memcpy(to, runs.data(), runs.size() * sizeof(rma_run));
+            to += runs.size() * sizeof(rma_run);
+        }
+    }
+    if (0 != bytes) {
+        std::memcpy(to, data, bytes);
+    }
+}
+
 } // namespace
 
 // Stores bundled for other targets or windows go first, as they would go in the next pass anyway: a process that gets
@@ -151,27 +179,7 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         open_for_others(p);
     }
     const std::size_t before = p->bundle.size();
-    std::byte *to = nullptr;
-    if (brief) {
-        const bool piece = !runs.empty();
-        to = begin_part(&p->bundle,
-                        {piece ? static_cast<std::uint32_t>(runs[0].length) : 0, head.kind, head.op, head.type,
-                         head.flags, piece ? static_cast<std::uint64_t>(runs[0].offset) : 0},
-                        whole);
-        const wire::rma_part_id id{head.id, 0};
-        std::memcpy(to, &id, id_bytes);
-        to += id_bytes;
-    } else {
-        to = begin_part(&p->bundle, {static_cast<std::uint32_t>(whole), wire::rma_kind::none, 0, 0, 0, 0}, whole);
-        std::memcpy(to, &head, sizeof(head));
-        if (0 != run_bytes) {
-            std::memcpy(to + sizeof(head), runs.data(), run_bytes);
-        }
-        to += sizeof(head) + run_bytes;
-    }
-    if (0 != bytes) {
-        std::memcpy(to, data, bytes);
-    }
+    append(&p->bundle, whole, brief, head, runs, data, bytes);
     if (stays) {
         activate(p); // for the next pass
         p->bundled_asks += asks(head.kind) || wire::rma_kind::lock == head.kind ? 1 : 0;

@@ -184,7 +184,7 @@ void rma::end_transfers(rma_peer *p) {
     }
 }
 
-// What the network has of this queue is over, and at the target.
+// done: all transfers of this queue are over and at the target. Begins the flush that makes sure.
 rma::step rma::at_rest(rma_peer *p) {
     if (0 != p->transfers || !p->under_way.empty()) {
         return step::blocked; // the last of them, or of the flush, has the queue go on

@@ -102,13 +102,13 @@ void rma::refuse(rma_peer *p, const wire::rma_head &h) {
     r.at = h.at;
 }
 
+// Checked, and done or owed.
 void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs, const std::byte *data,
                 std::uint32_t bytes) {
     using kind = wire::rma_kind;
-    rma_window *w = p->window;
     p->incoming = kind::get == h.kind || kind::fetch == h.kind ? 0 : h.more;
     std::uint64_t total = 0;
-    if (!runs_inside(w, runs, &total)) {
+    if (!runs_inside(p->window, runs, &total)) {
         refuse(p, h);
         p->replies.back().sent = kind::get == h.kind ? h.more : total;
         return;
@@ -127,17 +127,21 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         r.base = base;
         r.layout = std::move(layout);
         r.cursor = rma_cursor(&r.layout);
-        return;
-    }
-    if (kind::put == h.kind) {
-        if (bytes != total) {
-            e_.refuse();
-            return;
-        }
+    } else if (kind::put != h.kind) {
+        combine(p, h, base, layout, data, bytes);
+    } else if (bytes == total) {
         rma_cursor to(&layout);
         rma_scatter(base, to, data, total);
-        return;
+    } else {
+        e_.refuse();
     }
+}
+
+// An accumulate, or a fetch, whose answer is kept.
+void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const rma_layout &layout,
+                  const std::byte *data, std::uint32_t bytes) {
+    const bool fetches = wire::rma_kind::fetch == h.kind;
+    const std::uint64_t total = layout.bytes();
     const auto op = static_cast<rma_operator>(h.op);
     const auto type = static_cast<rma_type>(h.type);
     const bool swaps = rma_operator::swap_if_equal == op;
@@ -148,20 +152,20 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         e_.refuse();
         return;
     }
-    if (kind::fetch == h.kind) { // an origin keeps to that
+    if (fetches) { // an origin keeps to that
         if (total > wire::rma_fetch_bytes || p->fetched + total > wire::rma_fetching_bytes) {
             e_.refuse();
             return;
         }
         p->fetched += total;
         rma_reply &r = p->replies.emplace_back();
-        r.kind = kind::data;
+        r.kind = wire::rma_kind::data;
         r.id = h.id;
         r.at = h.at;
         r.kept.resize(total);
     }
-    const combining_guard here(*w->words, pid_);
-    if (kind::fetch == h.kind) {
+    const combining_guard here(*p->window->words, pid_);
+    if (fetches) {
         rma_cursor from(&layout);
         rma_gather(base, from, p->replies.back().kept.data(), total);
     }

@@ -3,7 +3,8 @@
 //
 // Messages of one-sided communication: all are of type wire::rma, begin with rma_head and go on with
 // `runs` times rma_run (addresses in the target's memory) and then data. Every message stands by
-// itself: the target keeps nothing between two of them but where it stands in its epochs.
+// itself: the target keeps between two of them only its epochs, the answers it owes, and what waits behind a lock
+// (rma_kept_bytes).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ enum class rma_kind : std::uint8_t {
     data = 9, // id, at: part of what a get or fetch asked for
     grant = 10,
     ack = 11,   // all before it is done
-    fault = 12, // an operation was refused: error
+    fault = 12, // an operation was refused, as it lay outside the window; no bytes follow
     post = 13,  // the sender's memory is exposed to the receiver
     // among all
     barrier = 14,  // id: fence, at: round

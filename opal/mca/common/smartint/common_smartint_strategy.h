@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // A strategy says who makes progress while the application computes. One file each. The engine
-// asks arm() before it posts a request, and leave() only while a rendezvous is outstanding, so
+// asks arm() before it posts a request, and leave() only while something is (engine::outstanding_), so
 // that a strategy costs nothing where there is nothing to overlap. run() is the thread's body.
 #pragma once
 
@@ -24,10 +24,10 @@ public:
     virtual bool arm() const = 0;
     // Does the thread sleep on the transport's descriptor while anything is under way?
     virtual bool listens() const { return false; }
-    // The application leaves with something outstanding. matched: a request was matched just
-    // now; work: something the thread can move on; asleep: it sleeps, on its own descriptor or the
+    // The application leaves with something outstanding. fresh: a request was matched, or an answer came, since the
+    // last look; work: something the thread can move on; asleep: it sleeps, on its own descriptor or the
     // transport's, without a timer. True: wake it.
-    virtual bool leave(bool matched, bool work, bool asleep) const = 0;
+    virtual bool leave(bool fresh, bool work, bool asleep) const = 0;
     // Body of the interrupt thread: returns when stop_requested().
     virtual void run(class interrupt_thread &t) = 0;
 };

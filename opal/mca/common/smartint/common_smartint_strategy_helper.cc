@@ -55,7 +55,7 @@ void helper_strategy::count(engine &e, const interrupt_thread::causes &c, bool w
     if (c.transport) {
         s.add(stat::wakes_transport);
     }
-    if (c.timer || c.late) {
+    if (c.timer || c.postponed) {
         s.add(stat::wakes_timer);
     }
 }
@@ -68,7 +68,7 @@ bool helper_strategy::park_behind_application(interrupt_thread &t) {
         t.set_timer(locked_retry_us); // some thread has the mutex for a moment
         return true;
     }
-    t.ignore_transport();
+    t.hush();
     if (often_) { // it would ring at the end of this call, and of the next one
         e.note_sleep(engine::sleep::short_or_none);
         t.set_timer(call_rate_.nap_us());
@@ -83,6 +83,42 @@ bool helper_strategy::park_behind_application(interrupt_thread &t) {
     return false;
 }
 
+// From a look behind a pass: how fast data comes, and whether wakes and looks are of use.
+// vain: this wake, by the transport, has brought nothing yet.
+void helper_strategy::learn(engine &e, const interrupt_thread::causes &causes, unsigned events, bool *vain,
+                            thread_view *view) {
+    const bool flows = view->network || view->expects || view->awaited;
+    const auto now = flows || view->matched ? std::chrono::steady_clock::now() : arrival_rate::time{};
+    rate_.look(view->moved, flows, now);
+    if (patience_.over(view->matched, 0 != events, now)) {
+        e.counters().add(stat::wakes_futile);
+        view->matched = e.give_up_matches();
+    }
+    if (0 != events) {
+        vain_ = 0;
+    } else if (std::exchange(*vain, false)) {
+        ++vain_;
+    }
+    const bool nothing = idle(*view);
+    idle_looks_ = nothing ? idle_looks_ + 1 : 0;
+    // who came only because it was late goes again
+    often_ = often_ && idle_looks_ < most_idle_looks && !(nothing && 0 == causes.rings && !causes.timer);
+}
+
+// Before the gate opens: whoever leaves later rings, or has the thread hear. True: the transport has something already.
+bool helper_strategy::before_sleep(interrupt_thread &t, const thread_view &view, unsigned events) {
+    engine &e = t.the_engine();
+    // A transport that tells by events must be made to, and refuses while there are some.
+    const bool more = !view.copies && on_descriptor(view, events) && !e.arm_network();
+    if (idle(view) && !often_) {
+        t.hush();
+        e.note_sleep(engine::sleep::parked);
+    } else if (!view.copies && without_timer(view, events)) {
+        e.note_sleep(engine::sleep::listens);
+    }
+    return more;
+}
+
 void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes &causes) {
     engine &e = t.the_engine();
     // Rung by others too, or by this rank alone?
@@ -91,7 +127,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     count(e, causes, woken);
     unsigned events = 0;
     bool waited_for_copies = false;
-    bool late = causes.late || e.was_late();
+    bool late = causes.postponed || e.timer_missed();
     thread_view view;
     often_ = call_rate_.often(e.calls(), std::chrono::steady_clock::now());
     bool called = 0 != causes.rings || causes.transport || causes.timer || late; // else it has only been made
@@ -102,7 +138,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
             if (late) {
-                e.note_late(true); // before parking: whoever leaves without having looked rings
+                e.note_timer_missed(true); // before parking: whoever leaves without having looked rings
             }
             if (!park_behind_application(t)) {
                 continue;
@@ -124,31 +160,8 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             e.take_what_is_postponed();
         }
         view = e.look();
-        const bool flows = view.network || view.expects || view.awaited;
-        const auto now = flows || view.matched ? std::chrono::steady_clock::now() : arrival_rate::time{};
-        rate_.look(view.moved, flows, now);
-        if (patience_.over(view.matched, 0 != events, now)) {
-            e.counters().add(stat::wakes_futile);
-            view.matched = e.give_up_matches();
-        }
-        if (0 != events) {
-            vain_ = 0;
-        } else if (std::exchange(vain, false)) {
-            ++vain_;
-        }
-        const bool nothing = idle(view);
-        idle_looks_ = nothing ? idle_looks_ + 1 : 0;
-        // who came only because it was late goes again
-        often_ = often_ && idle_looks_ < most_idle_looks && !(nothing && 0 == causes.rings && !causes.timer);
-        // A transport that tells by events must be made to, and refuses while there are some.
-        const bool more = !view.copies && on_descriptor(view, events) && !e.arm_network();
-        // Before the gate opens: whoever leaves later rings, or has the thread hear.
-        if (nothing && !often_) {
-            t.ignore_transport();
-            e.note_sleep(engine::sleep::parked);
-        } else if (!view.copies && without_timer(view, events)) {
-            e.note_sleep(engine::sleep::listens);
-        }
+        learn(e, causes, events, &vain, &view);
+        const bool more = before_sleep(t, view, events);
         e.thread_ends();
         e.the_gate().release();
         if (!view.copies) {
@@ -228,7 +241,7 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
     if (watch) {
         t.watch_transport(view.transport);
     } else if (!idle(view) && (0 != events || (!view.matched && !flows))) {
-        t.ignore_transport();
+        t.hush();
     }
 }
 

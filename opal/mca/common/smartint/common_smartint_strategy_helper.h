@@ -65,13 +65,15 @@ class helper_strategy : public strategy {
 public:
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
-    bool leave(bool matched, bool work, bool asleep) const override { return matched || (work && asleep); }
+    bool leave(bool fresh, bool work, bool asleep) const override { return fresh || (work && asleep); }
     void run(interrupt_thread &t) override;
 
 private:
     void count(engine &e, const interrupt_thread::causes &c, bool woken);
     bool park_behind_application(interrupt_thread &t);
     void serve(interrupt_thread &t, const interrupt_thread::causes &causes);
+    void learn(engine &e, const interrupt_thread::causes &causes, unsigned events, bool *vain, thread_view *view);
+    bool before_sleep(interrupt_thread &t, const thread_view &view, unsigned events);
     bool on_descriptor(const thread_view &view, unsigned events) const;
     bool without_timer(const thread_view &view, unsigned events) const;
     void sleep_how(interrupt_thread &t, const thread_view &view, unsigned events);

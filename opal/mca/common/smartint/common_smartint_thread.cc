@@ -94,7 +94,7 @@ void interrupt_thread::stop() {
             *fd = -1;
         }
     }
-    if (const int fd = late_.exchange(-1, std::memory_order_relaxed); fd >= 0) {
+    if (const int fd = postponed_timer_.exchange(-1, std::memory_order_relaxed); fd >= 0) {
         ::close(fd);
     }
 }
@@ -109,7 +109,8 @@ interrupt_thread::causes interrupt_thread::sleep() {
         } else if (tag_timer == events[i].data.u64) {
             c.timer = 0 != drain_eventfd(timer_); // the same 8-byte counter
         } else if (tag_late == events[i].data.u64) {
-            c.late = 0 != drain_eventfd(late_.load(std::memory_order_relaxed)); // made before it is in the set
+            c.postponed =
+                0 != drain_eventfd(postponed_timer_.load(std::memory_order_relaxed)); // made before it is in the set
         } else {
             c.transport = true;
             watching_.store(false, std::memory_order_relaxed); // one shot
@@ -164,25 +165,25 @@ bool interrupt_thread::hush() {
 
 void interrupt_thread::set_timer(std::uint32_t microseconds) { set(timer_, microseconds); }
 
-bool interrupt_thread::can_call_late() {
-    if (late_.load(std::memory_order_relaxed) >= 0) {
+bool interrupt_thread::make_postponed_timer() {
+    if (postponed_timer_.load(std::memory_order_relaxed) >= 0) {
         return true;
     }
     const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (fd < 0) {
         return false;
     }
-    late_.store(fd, std::memory_order_relaxed);
+    postponed_timer_.store(fd, std::memory_order_relaxed);
     if (!add(epoll_, fd, tag_late, EPOLLIN)) {
-        late_.store(-1, std::memory_order_relaxed);
+        postponed_timer_.store(-1, std::memory_order_relaxed);
         ::close(fd);
         return false;
     }
     return true;
 }
 
-void interrupt_thread::call_late(std::uint32_t microseconds) {
-    set(late_.load(std::memory_order_relaxed), microseconds);
+void interrupt_thread::set_postponed_timer(std::uint32_t microseconds) {
+    set(postponed_timer_.load(std::memory_order_relaxed), microseconds);
 }
 
 } // namespace smartint

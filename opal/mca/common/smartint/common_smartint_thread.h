@@ -31,14 +31,13 @@ public:
     struct causes {
         std::uint64_t rings = 0; // of the wake descriptor
         bool timer = false;
-        bool late = false; // see call_late
+        bool postponed = false; // the timer of what is
         bool transport = false;
     };
     causes sleep();
     // One shot. fd: of the transport, as the engine told it under the gate: a job may open its
     // network while the thread runs, once. -1: there is none.
     void watch_transport(int fd);
-    void ignore_transport() { hush(); }
     void set_timer(std::uint32_t microseconds); // one shot, 0 stops it
 
     // ---- for the application too, under the gate
@@ -46,10 +45,10 @@ public:
     bool watches() const { return watching_.load(std::memory_order_relaxed); } // ordered by P1 and P2
     bool hush();                                                               // not any more; true: it did
     void watch_again(); // as the thread did before, if it ever did
-    // Makes the timer of call_late, a descriptor more, at the first use. False: the system refused it.
-    bool can_call_late();
-    // After can_call_late: wake this thread after so long, once.
-    void call_late(std::uint32_t microseconds);
+    // Makes the timer of set_postponed_timer, a descriptor more, at the first use. False: the system refused it.
+    bool make_postponed_timer();
+    // After make_postponed_timer: wake this thread after so long, once.
+    void set_postponed_timer(std::uint32_t microseconds);
 
 private:
     engine &engine_;
@@ -57,8 +56,9 @@ private:
     std::atomic<bool> stop_{false};
     int epoll_ = -1;
     int timer_ = -1;
-    std::atomic<int> late_{-1}; // the timer of call_late; relaxed: epoll orders its use here behind its making
-    void watch(bool on);        // under transport_lock_
+    std::atomic<int> postponed_timer_{
+        -1};             // the timer of set_postponed_timer; relaxed: epoll orders its use here behind its making
+    void watch(bool on); // under transport_lock_
 
     // Thread and application both turn the transport on and off: what they note is what they did last.
     std::mutex transport_lock_;
