@@ -76,6 +76,7 @@ TEST(parameters, words_nobody_knows_are_refused_with_the_known_ones) {
         expect_refused("progress", bad, [&](params &p) { p.progress = bad; });
         expect_refused("rendezvous", bad, [&](params &p) { p.rendezvous = bad; });
         expect_refused("network", bad, [&](params &p) { p.network = bad; });
+        expect_refused("ring_reuse", bad, [&](params &p) { p.ring_reuse = bad; });
     }
     params p;
     p.progress = "x";

@@ -185,6 +185,19 @@ TEST_F(ring, a_reader_who_finds_it_empty_keeps_the_ring_at_its_beginning) {
     }
 }
 
+TEST_F(ring, or_uses_all_of_it_in_turn_where_that_is_quicker) {
+    consumer.attach(&memory->control, memory->bytes, capacity, false);
+    const std::uint64_t rounds = 3 * capacity / ring_record_bytes(1000);
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+        ASSERT_TRUE(put(1000, i));
+        ASSERT_EQ(result::record, get(1000, i));
+        ASSERT_EQ(result::empty, get(0, 0));
+    }
+    EXPECT_GE(memory->control.tail.load(), rounds * ring_record_bytes(1000));
+    EXPECT_LE(memory->control.tail.load(), rounds * ring_record_bytes(1000) + 3 * ring_record_bytes(1000))
+        << "but for what is left at its end";
+}
+
 TEST_F(ring, wherever_an_empty_ring_stands_all_of_it_is_free) {
     for (unsigned before = 0; before < 40; ++before) {
         for (unsigned i = 0; i < before; ++i) {

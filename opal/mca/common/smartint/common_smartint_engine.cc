@@ -138,7 +138,7 @@ void engine::attach_slot() {
             }
         }
     }
-    ring_.attach(&s.ring, segment_.ring(me_.slot), segment_.ring_bytes());
+    ring_.attach(&s.ring, segment_.ring(me_.slot), segment_.ring_bytes(), rings_are_reused(params_));
     board_.attach(&s);
     by_slot_.assign(segment_.slots(), nullptr);
     waker_.resize(segment_.slots());

@@ -56,6 +56,10 @@ bool parse_rendezvous(const std::string &s, rendezvous_kind *out) {
     return true;
 }
 
+bool rings_are_reused(const params &p) {
+    return "yes" == p.ring_reuse || ("auto" == p.ring_reuse && __builtin_cpu_is("amd"));
+}
+
 bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out) {
     out->clear();
     const char *p = s.c_str();
@@ -170,6 +174,9 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
     }
     if (!one_of(p.idle_cores, {"auto", "yes", "no"})) {
         return refuse("idle_cores", p.idle_cores, "use auto, yes or no");
+    }
+    if (!one_of(p.ring_reuse, {"auto", "yes", "no"})) {
+        return refuse("ring_reuse", p.ring_reuse, "use auto, yes or no");
     }
     std::string unusable;
     if (!usable_cpus(p.cores, &unusable)) {

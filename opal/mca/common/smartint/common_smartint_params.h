@@ -31,6 +31,8 @@ bool check_params(const params &p, std::string *name, std::string *value, std::s
 bool parse_strategy(const std::string &s, strategy_kind *out);
 bool parse_wake(const std::string &s, wake_kind *out);
 bool parse_rendezvous(const std::string &s, rendezvous_kind *out);
+// ring_reuse, on this processor.
+bool rings_are_reused(const params &p);
 // "3,7" or "8-11": processing units below 1024, in order. False: malformed.
 bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out);
 

@@ -133,10 +133,12 @@ class ring_consumer {
 public:
     enum class result { empty, record, broken };
 
-    void attach(layout::ring_control *control, std::byte *base, std::uint64_t capacity) {
+    // reuse: it goes back to its beginning where it can, see start_over.
+    void attach(layout::ring_control *control, std::byte *base, std::uint64_t capacity, bool reuse = true) {
         control_ = control;
         base_ = base;
         capacity_ = capacity;
+        start_over_from_ = reuse ? near_bytes : capacity;
         head_ = control->head.load(std::memory_order_relaxed) & ~(layout::line - 1);
         published_ = head_;
     }
@@ -152,7 +154,7 @@ public:
                 if (published_ != head_) {
                     give_room();
                 }
-                if (at >= near_bytes) {
+                if (at >= start_over_from_) {
                     start_over(capacity_ - at);
                 }
                 return result::empty;
@@ -183,7 +185,8 @@ private:
     // second level cache or farther. So a consumer that has read everything takes what is left up to
     // the end for itself, as a producer takes room, and the next record stands at the beginning:
     // messages that are read as they come stay in few lines (1 KiB takes 150 ns instead of 250), and
-    // the whole ring is free for those that are not. One compare-exchange in near_bytes.
+    // the whole ring is free for those that are not. One compare-exchange in near_bytes. On other
+    // processors it is the other way round, see params::ring_reuse.
     void start_over(std::uint64_t to_end) {
         std::uint64_t tail = head_;
         // relaxed: the claim orders nothing, the lines are zero already and nobody's
@@ -223,6 +226,7 @@ private:
     layout::ring_control *control_ = nullptr;
     std::byte *base_ = nullptr;
     std::uint64_t capacity_ = 0;
+    std::uint64_t start_over_from_ = 0; // capacity_: never
     std::uint64_t head_ = 0;
     std::uint64_t published_ = 0; // of head_, what producers were told
     std::uint64_t size_ = 0;
