@@ -19,22 +19,25 @@ constexpr std::uint64_t kib = 1024;
 
 class bursts_of_operations : public testing::Test {
 protected:
-    // One call that begins an operation. True: by message. `quick` is the way that takes less time.
-    bool operation(const rma_peer &to, what kind, std::uint64_t bytes, bool in_call = true) {
+    static void aim(rma_item *i, what kind, std::uint64_t bytes) {
+        i->kind = kind;
+        i->target_layout = rma_layout(bytes);
+    }
+    // One call that begins an operation. True: by message.
+    bool operation(const rma_peer &to, what kind, std::uint64_t bytes) {
         rma_item i;
-        i.kind = kind;
-        i.target_layout = rma_layout(bytes);
+        aim(&i, kind, bytes);
         bursts.call_begins(&to, &i);
-        const bool message = bursts.by_message(&to, &i, in_call, false);
+        const bool message = bursts.by_message(&to, &i, false);
         if (message != quick_by_message) {
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
         bursts.call_ends();
         return message;
     }
-    void flush(const rma_peer &to) {
+    void flush(const rma_peer &to, what kind = what::flush) {
         rma_item i;
-        i.kind = what::flush;
+        i.kind = kind;
         bursts.call_begins(&to, &i);
         bursts.call_ends();
         bursts.ended(&i);
@@ -92,7 +95,9 @@ TEST_F(bursts_of_operations, a_mixture_tells_nothing) {
     operation(one, what::put, 256 * kib); // of different sizes
     flush(one);
     operation(one, what::put, 16 * kib);
-    operation(one, what::put, 16 * kib, false); // made in a pass
+    rma_item late;
+    aim(&late, what::put, 16 * kib);
+    bursts.by_message(&one, &late, false); // in a pass
     flush(one);
     operation(one, what::put, 16 * kib);
     bursts.spoil();
@@ -111,11 +116,10 @@ TEST_F(bursts_of_operations, what_a_request_waits_for_is_not_timed) {
     rma_sync sync;
     sync.user = &user;
     rma_item i;
-    i.kind = what::put;
-    i.target_layout = rma_layout(16 * kib);
+    aim(&i, what::put, 16 * kib);
     i.sync = &sync;
     bursts.call_begins(&one, &i);
-    EXPECT_TRUE(bursts.by_message(&one, &i, true, false)) << "as usual";
+    EXPECT_TRUE(bursts.by_message(&one, &i, false)) << "as usual";
     bursts.call_ends();
     flush(one);
     operation(one, what::put, 16 * kib);
@@ -133,11 +137,53 @@ TEST_F(bursts_of_operations, behind_messages_all_goes_by_message) {
     quick_by_message = false;
     by_message(what::put, 16 * kib, 10, 0);
     rma_item i;
-    i.kind = what::put;
-    i.target_layout = rma_layout(16 * kib);
-    EXPECT_FALSE(bursts.by_message(&one, &i, true, false));
+    aim(&i, what::put, 16 * kib);
+    EXPECT_FALSE(bursts.by_message(&one, &i, false));
     flush(one);
-    EXPECT_TRUE(bursts.by_message(&one, &i, true, true));
+    EXPECT_TRUE(bursts.by_message(&one, &i, true));
+}
+
+// A million operations before a flush: not all of them the way that was tried first.
+TEST_F(bursts_of_operations, of_very_many_copies_in_a_row_some_are_timed) {
+    EXPECT_FALSE(operation(one, what::put, 8)) << "the first way";
+    quick_by_message = false; // none of the rest need take its time
+    int n = 1;
+    for (; n < 1000 && !operation(one, what::put, 8); ++n) {}
+    EXPECT_EQ(256, n);
+    EXPECT_EQ(256U, timed());
+}
+
+TEST_F(bursts_of_operations, what_waits_behind_messages_is_of_their_burst) {
+    by_message(what::put, 16 * kib, 10, 0);
+    const std::uint64_t before = timed();
+    while (!operation(one, what::put, 16 * kib)) {
+        flush(one);
+    }
+    rma_item i;
+    aim(&i, what::put, 16 * kib);
+    bursts.call_begins(&one, &i);
+    EXPECT_TRUE(bursts.joins_queue(&one, &i));
+    bursts.call_ends();
+    rma_item get;
+    aim(&get, what::get, 16 * kib);
+    EXPECT_FALSE(bursts.joins_queue(&one, &get));
+    EXPECT_FALSE(bursts.joins_queue(&other, &i));
+    flush(one);
+    for (int k = 0; k < 10; ++k) {
+        operation(one, what::put, 16 * kib);
+        operation(one, what::put, 16 * kib);
+        flush(one);
+    }
+    EXPECT_GT(timed(), before);
+}
+
+TEST_F(bursts_of_operations, a_local_flush_ends_gets_and_not_puts) {
+    operation(one, what::put, 16 * kib);
+    flush(one, what::local);
+    EXPECT_EQ(0U, timed());
+    operation(one, what::get, 16 * kib);
+    flush(one, what::local);
+    EXPECT_EQ(1U, timed());
 }
 
 TEST_F(bursts_of_operations, untimed_the_size_decides) {

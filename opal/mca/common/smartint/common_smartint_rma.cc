@@ -401,6 +401,7 @@ unsigned rma::lost(endpoint *ep) {
         if (nullptr == p) {
             continue;
         }
+        bursts_.forget(p);
         std::vector<rma_item *> all(p->acks.begin(), p->acks.end());
         if (nullptr != p->asked) {
             all.push_back(p->asked);

@@ -169,6 +169,9 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, s
         e_.refuse();
         return;
     }
+    if (e_.by_thread_) {
+        bursts_.spoil(); // not all of its time is that of the calls
+    }
     std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
     if (0 != (h.flags & wire::rma_no_operand)) {
         // Nothing of it comes; what it asked for after this is refused in the same way.

@@ -22,13 +22,17 @@ struct rma_peer;
 // go the way that was best so far, and nothing is learned from such a mixture.
 class rma_bursts {
 public:
+    static constexpr unsigned sorts = 6; // puts and gets; small puts, gets, accumulates, fetches
+
     rma_bursts(const params &p, stats &counters) : params_(p), stats_(counters) {} // both outlive it
     rma_bursts(const rma_bursts &) = delete;
     rma_bursts &operator=(const rma_bursts &) = delete;
 
-    // One that both ways could serve. in_call: begun by the call that asked for it, not later. follows: messages are on
-    // their way to its target, behind which it has to stay. By message?
-    bool by_message(const rma_peer *p, const rma_item *i, bool in_call, bool follows);
+    // One of a single piece that both ways could serve. follows: messages are on their way to its target, behind which
+    // it has to stay. By message?
+    bool by_message(const rma_peer *p, const rma_item *i, bool follows);
+    // It has to wait behind messages for which there was no room. True: it is of their burst, and to go as they do.
+    bool joins_queue(const rma_peer *p, const rma_item *i);
 
     // Around each call that gives this item to a target's queue.
     void call_begins(const rma_peer *p, const rma_item *i);
@@ -61,7 +65,6 @@ private:
         bool timed = false;
         bool spoiled = false;
         bool counted = false; // what this call asks for is of the burst
-        bool in_call = false;
         quicker::way way = message;
         unsigned operations = 0;
         std::uint64_t size = 0;  // of the first, to `quicker`
@@ -73,12 +76,16 @@ private:
         return bytes <= params_.stream_bytes ? message : copied;
     }
     void begin(const rma_peer *p, std::uint64_t size, unsigned sort, quicker::way usual);
+    bool fits(const rma_peer *p, const rma_item *i) const;
+    void count(const rma_item *i);
+    bool ends(const rma_item *i) const;
     void end();
 
     const params &params_;
     stats &stats_;
     burst now_;
-    quicker ways_[6]; // puts and gets; small puts, gets, accumulates, fetches
+    quicker ways_[sorts];
+    bool calling_ = false; // an item is given to a queue: what is run then is that call's
     unsigned begun_ = 0;
 };
 

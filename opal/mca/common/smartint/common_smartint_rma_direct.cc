@@ -77,7 +77,7 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) {
         return false;
     }
     const bool one_piece = pieces <= 1 && i->origin_layout.pieces() <= 1 && i->result_layout.pieces() <= 1;
-    return !one_piece || !direct_possible(p, i) || bursts_.by_message(p, i, !in_progress_ && !by_thread_, !settled(p));
+    return !one_piece || !direct_possible(p, i) || bursts_.by_message(p, i, !settled(p));
 }
 
 // A large copy inside the node, in a window that has members on other nodes: what comes behind it may be theirs. It

@@ -250,6 +250,8 @@ void rma::flush(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::flus
 void rma::flush_local(rma_peer *p, rma_sync *sync) {
     if (nullptr != p->head || !p->under_way.empty() || 0 != p->transfers || p->gets_done != p->gets_begun) {
         push(p, make(rma_item::what::local, sync));
+    } else if (quiet(p)) {
+        found_quiet(p);
     }
 }
 

@@ -72,6 +72,8 @@ bool rma::push(rma_peer *p, rma_item *i) {
         if (p->stuck || !p->replies.empty()) {
             activate(p);
         }
+    } else {
+        i->by_message = !i->slack && bursts_.joins_queue(p, i);
     }
     bursts_.call_ends();
     return nullptr != p->head;
