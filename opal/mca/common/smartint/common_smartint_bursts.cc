@@ -10,6 +10,7 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_of_a_burst = 256;
+constexpr unsigned favour_pieces = 15; // percent: through the ring messages both ways are in each other's way
 
 } // namespace
 
@@ -19,7 +20,7 @@ bool bursts::by_ring(const recv_op *op) const {
         return through_ring == usual;
     }
     const bool of_this = 0 != op->burst && quicker::same_size(op->received, now_.size);
-    return through_ring == (of_this ? now_.way : ways_.best(op->received, usual));
+    return through_ring == (of_this ? now_.way : ways_.best(op->received, usual, favour_pieces));
 }
 
 void bursts::met(recv_op *op, bool waits, bool both_wait) {
@@ -29,7 +30,7 @@ void bursts::met(recv_op *op, bool waits, bool both_wait) {
             return;
         }
         now_.size = op->received;
-        now_.way = ways_.choose(op->received, usual_way(op->received));
+        now_.way = ways_.choose(op->received, usual_way(op->received), favour_pieces);
         now_.since = now_ns();
     }
     now_.spoiled |= !waits || !quicker::same_size(op->received, now_.size);
