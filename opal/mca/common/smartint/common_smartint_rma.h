@@ -112,6 +112,9 @@ struct rma_item {
 
     // Whoever waits for it may do so much later; else a call does, from now on.
     bool requested() const { return nullptr != sync && nullptr != sync->user; }
+    bool one_piece() const {
+        return target_layout.pieces() <= 1 && origin_layout.pieces() <= 1 && result_layout.pieces() <= 1;
+    }
     void aim() { // once the layouts are set
         origin_at = rma_cursor(&origin_layout);
         result_at = rma_cursor(&result_layout);

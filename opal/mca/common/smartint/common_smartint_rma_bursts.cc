@@ -40,10 +40,6 @@ sort sort_of(const rma_item *i) {
 
 bool moves(const rma_item *i) { return i->kind <= rma_item::what::fetch; }
 
-bool one_piece(const rma_item *i) {
-    return i->target_layout.pieces() <= 1 && i->origin_layout.pieces() <= 1 && i->result_layout.pieces() <= 1;
-}
-
 // Of small ones each takes its time, whatever its size, or nearly so.
 bool small(std::uint64_t bytes) { return bytes < quicker::smallest_bytes; }
 std::uint64_t scale(std::uint64_t bytes) { return small(bytes) ? bytes * 8 : bytes; }
@@ -86,7 +82,7 @@ bool rma_bursts::by_message(const rma_peer *p, const rma_item *i, bool follows) 
 }
 
 bool rma_bursts::joins_queue(const rma_peer *p, const rma_item *i) {
-    if (message != now_.way || !fits(p, i) || !one_piece(i)) {
+    if (message != now_.way || !fits(p, i) || !i->one_piece()) {
         return false;
     }
     count(i);

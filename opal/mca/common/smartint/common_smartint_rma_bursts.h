@@ -38,7 +38,7 @@ public:
     void call_begins(const rma_peer *p, const rma_item *i);
     void call_ends();
     void ended(const rma_item *i) {
-        if (now_.last == i && nullptr != i) {
+        if (now_.last == i) {
             end();
         }
     }

@@ -76,8 +76,7 @@ bool rma::better_by_message(const rma_peer *p, const rma_item *i) {
     if ((!small_pieces && !ours) || !board_slot(&e_.segment_.slot(p->ep->slot)).waiting()) {
         return false;
     }
-    const bool one_piece = pieces <= 1 && i->origin_layout.pieces() <= 1 && i->result_layout.pieces() <= 1;
-    return !one_piece || !direct_possible(p, i) || bursts_.by_message(p, i, !settled(p));
+    return !i->one_piece() || !direct_possible(p, i) || bursts_.by_message(p, i, !settled(p));
 }
 
 // A large copy inside the node, in a window that has members on other nodes: what comes behind it may be theirs. It

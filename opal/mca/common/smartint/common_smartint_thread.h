@@ -56,9 +56,8 @@ private:
     std::atomic<bool> stop_{false};
     int epoll_ = -1;
     int timer_ = -1;
-    std::atomic<int> postponed_timer_{
-        -1};             // the timer of set_postponed_timer; relaxed: epoll orders its use here behind its making
-    void watch(bool on); // under transport_lock_
+    std::atomic<int> postponed_timer_{-1}; // relaxed: epoll orders its use here behind its making
+    void watch(bool on);                   // under transport_lock_
 
     // Thread and application both turn the transport on and off: what they note is what they did last.
     std::mutex transport_lock_;
