@@ -223,6 +223,8 @@ class Runner:
         """Its figures and None, or None and what went wrong."""
         path = os.path.join(self.raw, f"{self.number:03}-{setting.key}-{system.key}.csv")
         self.last = path
+        if os.path.exists(path):
+            os.remove(path)
         limit = max(120, 30 + 5 * estimate)  # it ends hangs only; ranks that share processors with others take long
         stats = ["--mca", "smartint_stats_file", f"{path[:-4]}.stats.%r"] if self.stats and system.smartint() else []
         command = [*self.launch(setting, system, ranks, limit, [*stats, *more]), self.programs[program or self.program, system.mpi], *words, "--csv", path]
@@ -230,10 +232,9 @@ class Runner:
             command.append("--prio")
         self.child = subprocess.Popen(command, env=self.cluster_env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-        output, _ = self.child.communicate()
+        output, stands = self.wait(path if system.mpi == "mpich" else None)
         status, self.child = self.child.returncode, None
-        if status in (124, 137) and system.mpi == "mpich" and self.complete(path):
-            # MPICH 4.0 now and then does not return from MPI_Finalize; all was measured and found right before
+        if stands:
             say(f"  {setting.title}: {system.title}: did not return from MPI_Finalize, ended")
             if setting.rate:
                 self.cluster("sweep")
@@ -244,6 +245,21 @@ class Runner:
             return None, f"{setting.title}: {system.title}: {reason}, see {path[:-3]}log"
         with open(path) as file:
             return list(csv.DictReader(file)), None
+
+    def wait(self, path):
+        """Its output, and whether it was ended because it stood still after its last figure had come to `path`.
+
+        MPICH 4.0 now and then does not return from MPI_Finalize: all was measured and found right before.
+        """
+        complete = stands = False
+        while True:
+            try:
+                return self.child.communicate(timeout=5)[0], stands
+            except subprocess.TimeoutExpired:
+                stands = complete
+                complete = path is not None and self.complete(path)
+                if stands:
+                    os.killpg(self.child.pid, signal.SIGTERM)
 
     @staticmethod
     def complete(path):
