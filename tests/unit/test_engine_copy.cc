@@ -91,6 +91,83 @@ TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// Several that are sent without a receive in between are another matter.
+void begins_a_receive(engine &e) {
+    test_recv r;
+    r.aim(1, ctx, 0, tag + 1);
+    e.enter();
+    e.receive(&r);
+    EXPECT_TRUE(e.cancel_receive(&r));
+    e.leave();
+}
+
+TEST(copies, of_middle_size_goes_whole_or_is_read_by_a_receiver_that_waits_for_it) {
+    params p = with("auto");
+    p.stream_bytes = 0;
+    p.timed_bytes = 0;
+    node_pair n(p);
+    const std::uint64_t middle = 2 * p.eager_limit;
+    exchange(n, middle, middle, true);
+    EXPECT_EQ(1U, count(n.a, stat::eager_sent)) << "it is posted, and nobody waits";
+    both_wait_for_one(n, middle);
+    EXPECT_EQ(1U, count(n.a, stat::rts_sent));
+    EXPECT_EQ(1U, count(n.b, stat::reads_app));
+    exchange(n, middle, middle, true);
+    EXPECT_EQ(2U, count(n.a, stat::eager_sent)) << "the wait is over";
+    begins_a_receive(n.a);
+    // posted before the wait
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, middle, 5, ctx, 0, tag);
+    r.aim(middle, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.b.begin_wait();
+    n.send(n.a, s);
+    n.drive("it", [&] { return 1 == r.delivered && 1 == s.delivered; });
+    n.b.end_wait();
+    EXPECT_EQ(2U, count(n.a, stat::rts_sent));
+    // It waits for something small.
+    begins_a_receive(n.a);
+    n.b.begin_wait();
+    test_send other;
+    other.aim(n.to_b, middle, 6, ctx, 0, tag);
+    n.send(n.a, other);
+    n.b.end_wait();
+    EXPECT_EQ(3U, count(n.a, stat::eager_sent));
+    test_recv last;
+    last.aim(middle, ctx, 0, tag);
+    n.receive(n.b, last);
+    n.drive("the last", [&] { return 1 == last.delivered && 1 == other.delivered; });
+    EXPECT_EQ(-1, r.differs(middle, 5));
+    EXPECT_EQ(-1, last.differs(middle, 6));
+    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+}
+
+TEST(copies, of_middle_size_goes_whole_where_receivers_that_wait_want_the_ring) {
+    params p = with("auto");
+    p.stream_bytes = big;
+    p.timed_bytes = 0;
+    node_pair n(p);
+    for (unsigned i = 0; i < answers::enough + 2 * answers::again; ++i) {
+        both_wait_for_one(n, 2 * p.eager_limit);
+        begins_a_receive(n.a);
+    }
+    EXPECT_EQ(answers::enough + 2, count(n.a, stat::rts_sent)) << "and now and then one is asked for";
+    EXPECT_EQ(2 * answers::again - 2, count(n.a, stat::eager_sent));
+}
+
+TEST(copies, of_middle_size_in_a_row_goes_whole_but_for_the_first) {
+    params p = with("auto");
+    p.stream_bytes = 0;
+    p.timed_bytes = 0;
+    node_pair n(p);
+    for (unsigned i = 0; i < 5; ++i) {
+        both_wait_for_one(n, 2 * p.eager_limit);
+    }
+    EXPECT_EQ(1U, count(n.a, stat::rts_sent));
+    EXPECT_EQ(4U, count(n.a, stat::eager_sent));
+}
+
 // The two need not run at the same time for that.
 TEST(copies, where_both_wait_both_copy_pieces_of_what_is_too_large_for_the_ring) {
     params p = with("auto");

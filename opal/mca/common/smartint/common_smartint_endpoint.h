@@ -93,9 +93,10 @@ struct endpoint {
     bool direct = true;     // direct copies work (found out at the first)
     bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;
-    std::uint32_t eager_if_room = 0; // the same, where there is much room; see goes_whole
-    std::uint32_t max_payload = 0;   // of one message, beside its header
-    std::uint32_t rts_out = 0;       // sequence of the last RTS sent to it
+    std::uint32_t eager_if_room = 0;     // the same, where there is much room; see goes_whole
+    std::uint32_t asked_at = UINT32_MAX; // engine::receives_begun_ at the last RTS
+    std::uint32_t max_payload = 0;       // of one message, beside its header
+    std::uint32_t rts_out = 0;           // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;
     std::uint32_t rma_out = 0;    // of the last one-sided message
     std::int32_t node = -1;       // index in the node table, -1: no relay to it

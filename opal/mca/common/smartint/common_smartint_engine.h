@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "common_smartint_board.h"
+#include "common_smartint_answers.h"
 #include "common_smartint_bursts.h"
 #include "common_smartint_copy.h"
 #include "common_smartint_deferred.h"
@@ -235,6 +236,7 @@ private:
     bool called_for() const { return board_.attached() && board_.wanted(); }
     bool application_waits() const { return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed); }
     void publish_inside();
+    void hide_wait();
     void leave_slow();
     static void give_way();
     void note_asked();
@@ -343,7 +345,7 @@ private:
     // ---- messages that go out (engine_send.cc)
     // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
     enum class sent { out, queued, broken };
-    bool goes_whole(const endpoint *ep, std::uint64_t bytes) const;
+    bool goes_whole(endpoint *ep, std::uint64_t bytes, bool contiguous);
     void give_id(send_op *op); // it will be answered
     void send_whole(send_op *op);
     void send_rts(send_op *op);
@@ -487,6 +489,10 @@ private:
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end
     std::uint32_t waits_ = 0;               // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
+    std::uint32_t receives_begun_ = 0;
+    std::uint32_t shown_receives_ = 0; // posted; while they are waited for senders of this node can see it
+    std::atomic<bool> shows_wait_{
+        false}; // relaxed: what this rank's slot says, of interest where nothing is outstanding
 
     segment segment_;
     bool made_board_ = false; // by this process, which looks after the helpers
@@ -563,10 +569,11 @@ private:
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     bursts bursts_{params_, stats_};
+    answers answers_; // to RTSs of messages that could have gone whole
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
-    // Of copies_, those this rank reads alone. Written under the gate; with MPI_THREAD_MULTIPLE a wait that begins
-    // reads it outside. relaxed: it makes a hint for others.
+    // Of copies_, those this rank reads alone. Written under the gate; relaxed: a hint for others, read outside it,
+    // too.
     std::atomic<unsigned> reads_{0};
     unsigned reads() const { return reads_.load(std::memory_order_relaxed); }
     void count_reads(const copy_job *job, int by) {
@@ -583,11 +590,6 @@ private:
     done_list<recv_op> done_receives_;
     done_list<send_op> done_sends_;
     std::deque<deferred> deferred_;
-    struct sent_call {
-        void (*call)(void *arg, bool ok);
-        void *arg;
-        bool ok;
-    };
     std::vector<sent_call> sent_calls_;
     std::vector<std::byte> scratch_;
     std::uint64_t random_ = 0;

@@ -192,6 +192,15 @@ void engine::publish_inside() {
     if (board_.attached()) {
         const bool time = application_waits() && 0 == reads() && !pumps_.load(std::memory_order_relaxed);
         board_.set_progress(time ? layout::rank_waiting : layout::rank_inside);
+        shows_wait_.store(time, std::memory_order_relaxed);
+    }
+}
+
+// With nothing outstanding leave() says nothing.
+void engine::hide_wait() {
+    if (0 == outstanding_ && shows_wait_.load(std::memory_order_relaxed)) {
+        board_.set_progress(layout::rank_outside);
+        shows_wait_.store(false, std::memory_order_relaxed);
     }
 }
 
@@ -277,14 +286,16 @@ void engine::begin_wait() {
     if (1 == ++waits_) {
         hush();
     }
-    if (0 != outstanding_) {
+    if (0 != outstanding_ || 0 != shown_receives_) {
         publish_inside();
     }
 }
 
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
-        --waits_;
+        if (0 == --waits_) {
+            hide_wait();
+        }
         note_asked();
         ask_for_windows();
         if (0 != outstanding_ && gate_.nested()) {
@@ -295,6 +306,7 @@ void engine::end_wait() {
     }
     if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
+        hide_wait();
         note_asked();
         ask_for_windows();
         leave();

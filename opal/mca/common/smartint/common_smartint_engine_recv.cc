@@ -31,6 +31,7 @@ std::uint64_t engine::arming_floor(const endpoint *peer) const {
 }
 
 void engine::receive(recv_op *op) {
+    ++receives_begun_;
     op->state = op_state::posted;
     unexpected *u = matcher_.find(op->context, op->source, op->tag);
     if (nullptr != u) {
@@ -44,7 +45,7 @@ void engine::receive(recv_op *op) {
         return;
     }
     matcher_.post(op);
-    if (!op->blocking && op->capacity >= expect_piece && network_.is_open()) {
+    if (op->capacity >= expect_piece) {
         expect(op);
     }
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
@@ -62,8 +63,19 @@ void engine::receive(recv_op *op) {
 // Whole messages announce nothing, so no request can wake the thread for them. That is right for one: the transport's
 // buffers take it in while the application computes. Of many they take in the first, and their senders wait. While
 // more than that is expected the thread sleeps at the transport.
+//
+// Those that a sender of this node may have read rather than send whole (goes_whole) are counted, too.
 void engine::expect(recv_op *op) {
-    if (op->capacity > arming_floor(op->peer) || (nullptr != op->peer && route::network != op->peer->way) || !thread_ ||
+    if (op->capacity > params_.eager_limit && nullptr != op->buffer &&
+        (nullptr == op->peer || route::shared == op->peer->way)) {
+        op->shown = true;
+        ++shown_receives_;
+        if (0 != waits_ && !shows_wait_.load(std::memory_order_relaxed)) {
+            publish_inside();
+        }
+    }
+    if (op->blocking || !network_.is_open() || op->capacity > arming_floor(op->peer) ||
+        (nullptr != op->peer && route::network != op->peer->way) || !thread_ ||
         !strategy_->arm()) { // no board is needed for it
         return;
     }
@@ -76,6 +88,8 @@ void engine::expect(recv_op *op) {
 }
 
 void engine::expect_no_more(recv_op *op) {
+    shown_receives_ -= op->shown ? 1 : 0;
+    op->shown = false;
     if (0 == op->expected) {
         return;
     }

@@ -252,6 +252,9 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         write_by_copy(op, a.shared);
         return;
     }
+    if (wire::mode::copy == a.how && route::shared == op->peer->way) {
+        answers_.answered(op->length, true);
+    }
     op->state = op_state::moving;
     activate(op);
 }
@@ -296,6 +299,9 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
             return;
         }
         unlist(&op->job);
+        if (0 != op->begun && route::shared == op->peer->way) {
+            answers_.answered(op->length, false);
+        }
         complete(op);
         return;
     }

@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) network::result into_ring(ring_producer &r
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
 bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes) {
-    if (nullptr != ep->pending_head || !goes_whole(ep, bytes) || route::self == ep->way) {
+    if (nullptr != ep->pending_head || !goes_whole(ep, bytes, true) || route::self == ep->way) {
         return false;
     }
     const auto r = __builtin_expect(route::shared == ep->way, 1)
@@ -60,10 +60,17 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
 
 // Inside a node a rendezvous of little data costs more than a second copy. But what finds no room in the ring waits
 // for this rank's next call; after an RTS the receiver needs nothing of it. So larger ones leave half of the ring to
-// what can't do without.
-bool engine::goes_whole(const endpoint *ep, std::uint64_t bytes) const {
-    return bytes <= ep->eager_limit || (bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
-                                        !ep->ring.holds_more_than(segment_.ring_bytes() / 2));
+// what can't do without; and they are left to a receiver that waits, if it is quicker in reading them. One that
+// computes would have the sender wait. And of several that this rank sends without a receive in between, the next one
+// is copied in while the receiver copies this one out. contiguous: it can read them.
+bool engine::goes_whole(endpoint *ep, std::uint64_t bytes, bool contiguous) {
+    if (__builtin_expect(bytes <= ep->eager_limit, 1)) {
+        return true;
+    }
+    return bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
+           !ep->ring.holds_more_than(segment_.ring_bytes() / 2) &&
+           !(contiguous && ep->asked_at != receives_begun_ && rendezvous_kind::automatic == rendezvous_ &&
+             may_copy(ep) && board_slot(&segment_.slot(ep->slot)).waiting() && answers_.ask(bytes));
 }
 
 network::result engine::transmit(endpoint *ep, const message &m, bool bulk) {
@@ -237,7 +244,7 @@ void engine::send(send_op *op) {
     }
     // A synchronous one is answered, and over the network only an RTS carries the address the
     // answer goes to: the receiver may not have met us.
-    if (goes_whole(ep, op->length) && !(op->synchronous && route::network == ep->way)) {
+    if (goes_whole(ep, op->length, nullptr != op->buffer) && !(op->synchronous && route::network == ep->way)) {
         send_whole(op);
     } else {
         send_rts(op);
@@ -280,6 +287,7 @@ void engine::send_rts(send_op *op) {
     op->begun = ++sends_begun_;
     ++open_sends_;
     op->sequence = ++ep->rts_out;
+    ep->asked_at = receives_begun_;
     op->noticed = false;
     std::byte behind[wire::max_key + wire::max_network_address];
     const wire::rendezvous r = compose_rts(op, behind);

@@ -104,6 +104,13 @@ private:
     O **tail_ = &head_;
 };
 
+// Who is told that a message is out, or that it never will be.
+struct sent_call {
+    void (*call)(void *arg, bool ok);
+    void *arg;
+    bool ok;
+};
+
 struct recv_op {
     // matching
     list_hook hook;
@@ -130,6 +137,7 @@ struct recv_op {
     bool tracked = false;       // counted as outstanding by the engine
     bool in_flight = false;     // counted as needing the transport drained
     bool streamed = false;      // through the ring, as both waited: in the count of its sender
+    bool shown = false;         // while its caller waits, senders of this node can see it
     std::uint32_t expected = 0; // bytes that the engine counts as expected
     std::uint32_t burst = 0;    // the number of those that are timed together with it; 0: none
     int board_index = not_armed;
