@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_log.h"
 #include "harness_exchange.h"
 
@@ -60,6 +61,66 @@ TEST(copies, a_sender_who_only_waits_is_asked_to_write) {
     EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
     EXPECT_EQ(1U, count(n.a, stat::writes_app));
     EXPECT_EQ(0U, count(n.b, stat::reads_app));
+}
+
+// It may be about to wait, and then copies by itself.
+TEST(copies, a_receiver_that_asked_is_given_a_moment_and_left_alone_where_it_waits_and_there_is_something_to_read) {
+    node_pair n(with("auto"));
+    const auto leaves = [&](const copy_job &job) { return engine_access::leaves_to_receiver(n.a, job); };
+    constexpr std::uint64_t hour = 3600000000000;
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, big, 1, ctx, 0, tag);
+    r.aim(big, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.a.begin_wait();
+    n.a.send(&s);
+    n.b.enter();
+    n.b.pass(true);
+    n.b.leave();
+    copy_job asked;
+    asked.send = &s;
+    asked.entry = 0;
+    asked.asked_ns = now_ns() + hour; // the moment lasts
+    EXPECT_TRUE(leaves(asked));
+    asked.asked_ns = 0;
+    EXPECT_FALSE(leaves(asked)) << "it computes";
+    n.b.begin_wait();
+    asked.asked_ns = now_ns() + hour;
+    EXPECT_FALSE(leaves(asked)) << "there is nothing else to do";
+    n.drive("it", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_EQ(-1, r.differs(big, 1));
+    n.b.end_wait();
+    n.a.end_wait();
+    EXPECT_FALSE(leaves(asked)) << "nobody comes back to it soon";
+    asked.send = nullptr;
+    EXPECT_FALSE(leaves(asked));
+}
+
+TEST(copies, both_wait_for_what_the_other_sends) {
+    node_pair n(with("auto"));
+    for (const std::uint64_t bytes : {262144ULL, 1048576ULL, 4194305ULL}) {
+        for (unsigned round = 0; round < 20; ++round) {
+            test_send s[2];
+            test_recv r[2];
+            for (unsigned i = 0; i < 2; ++i) {
+                engine &e = 0 == i ? n.a : n.b;
+                e.begin_wait();
+                s[i].aim(0 == i ? n.to_b : n.to_a, bytes, round + i, ctx, i, tag);
+                r[i].aim(bytes, ctx, 1 - i, tag);
+                e.receive(&r[i]);
+                e.send(&s[i]);
+            }
+            n.drive("all four", [&] {
+                return 1 == s[0].delivered && 1 == s[1].delivered && 1 == r[0].delivered && 1 == r[1].delivered;
+            });
+            n.b.end_wait();
+            n.a.end_wait();
+            ASSERT_EQ(-1, r[0].differs(bytes, round + 1)) << bytes;
+            ASSERT_EQ(-1, r[1].differs(bytes, round)) << bytes;
+        }
+    }
+    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
 }
 
 void both_wait_for_one(node_pair &n, std::uint64_t bytes) {
@@ -517,8 +578,12 @@ TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
         }
         EXPECT_FALSE(engine_access::copy_step(n.b, stale)) << "no piece left in the old words";
         EXPECT_EQ(pushed + 1, count(n.b, stat::pushes_requested));
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        wait_until("the sender", [&] {
+            n.a.progress();
+            return 1 == s.delivered;
+        });
         n.a.end_wait();
+        n.drive("the receiver", [&] { return 1 == r.delivered; });
         EXPECT_EQ(both ? written : written + 1, count(n.a, stat::writes_app));
         EXPECT_EQ(-1, r.differs(4 * big, 3));
         EXPECT_FALSE(engine_access::copies_open(n.b));

@@ -33,6 +33,7 @@ struct copy_job {
     std::uint64_t remote = 0;
     std::byte *local = nullptr;
     std::uint64_t length = 0;
+    std::uint64_t asked_ns = 0; // a sender's: when its receiver asked for it
     std::uint32_t pid = 0;
     std::uint32_t generation = 0;
     bool write = false;

@@ -238,6 +238,7 @@ private:
     void publish_inside();
     void hide_wait();
     void leave_slow();
+    void look_again();
     static void give_way();
     void note_asked();
     void ask_for_windows();
@@ -398,14 +399,7 @@ private:
     // key: r.key_bytes of it
     void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key);
     void meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const;
-    // The way of a message inside the node, as its RTS meets its receive:
-    enum class near_way {
-        fragments, // the sender's, through its ring: no direct copy is possible
-        streamed,  // the same, as both sides wait
-        pushed,    // a direct copy by the sender, which waits; this side helps where it comes to wait
-        postponed, // a copy by whichever application comes first, as both compute and no core is idle
-        read,      // a direct copy by this side
-    };
+    enum class near_way : std::uint8_t; // of a message inside the node, as its RTS meets its receive
     void start_inside_node(recv_op *op, const wire::rendezvous &r);
     near_way choose_way(recv_op *op, const wire::rendezvous &r);
     void ask_for_push(recv_op *op, bool postponed);
@@ -452,6 +446,7 @@ private:
     void move_piece(const copy_view &v, const copy_piece &p); // the last one to do so lists the job as finished
     bool copy_step(const copy_view &v, bool by_thread);       // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
+    bool leaves_to_receiver(const copy_job *job) const;
     unsigned do_copies();
     unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
     unsigned collect_finished_copies();
@@ -504,6 +499,7 @@ private:
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
     bool matched_hint_ = false; // a request was matched and has not been looked at
+    bool looks_again_ = false;
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
     enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
     std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits

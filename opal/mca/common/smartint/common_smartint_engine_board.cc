@@ -252,6 +252,10 @@ __attribute__((noinline)) void engine::leave_slow() {
         gate_.leave();
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
         fresh = fresh || (asked && ring_.anything());
+        if (fresh && !looks_again_ && !me_.threads) {
+            look_again();
+            return;
+        }
     }
     const sleep how = sleep_.load(std::memory_order_acquire); // with what the thread noted before, see note_sleep
     const bool late = postponed && timer_missed();            // P2 orders this read too
@@ -261,6 +265,16 @@ __attribute__((noinline)) void engine::leave_slow() {
     if (deaf || strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }
+}
+
+// What came while this call armed its request is taken by it, too: often that leaves the thread nothing to do, as where
+// two ranks begin an exchange at the same time.
+void engine::look_again() {
+    looks_again_ = true;
+    enter();
+    pass(false, false);
+    leave();
+    looks_again_ = false;
 }
 
 void engine::ask_for_windows() {

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_log.h"
 
@@ -18,6 +19,7 @@ namespace smartint {
 namespace {
 
 constexpr std::uint32_t smallest_step = 32768;
+constexpr std::uint64_t receivers_moment_ns = 5000;
 
 } // namespace
 
@@ -238,17 +240,36 @@ copy_view engine::large_view_of(copy_job *job) const {
     return v;
 }
 
+// A copy that we were asked to write, and that its receiver moves as well when it waits. Often it does at once, as
+// behind MPI_Irecv, MPI_Isend and MPI_Waitall: so it is given a moment. And where it does, what we receive ourselves
+// comes first, which nobody else may be at. Besides, to write takes up to twice as long as to read: it ends in another
+// core's cache.
+bool engine::leaves_to_receiver(const copy_job *job) const {
+    if (nullptr == job->send || job->entry < 0 || !application_waits()) {
+        return false;
+    }
+    const bool there = board_slot(&segment_.slot(job->send->peer->slot)).waiting();
+    return there ? 0 != reads() : now_ns() < job->asked_ns + receivers_moment_ns;
+}
+
 // Application thread, under the gate: it is in an MPI call, so it copies till the end. In the
 // order in which messages came, and each sender hears of its end at once.
 unsigned engine::do_copies() {
     unsigned events = 0;
     for (copy_job *job = copies_; nullptr != job;) {
-        if (application_waits()) {
+        if (leaves_to_receiver(job)) {
+            job = job->link;
+            continue;
+        }
+        if (application_waits() && job->length > params_.copy_bytes) {
             hand_over(*job); // both wait: both copy
         }
         const copy_view v = large_view_of(job);
         while (copy_step(v, false)) {
             ++events;
+            if (nullptr != job->send && application_waits() && ring_.anything()) {
+                return events; // it may be something to receive
+            }
         }
         if (job->by_thread.load(std::memory_order_relaxed) &&
             (job->done->load(std::memory_order_relaxed) & copy_job::done_mask) < job->length) {

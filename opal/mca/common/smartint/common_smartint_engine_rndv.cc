@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 
 namespace smartint {
@@ -61,6 +62,14 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     op->asked = wire::mode::none;
     op->state = op_state::moving;
 }
+
+enum class engine::near_way : std::uint8_t {
+    fragments, // the sender's, through its ring: no direct copy is possible
+    streamed,  // the same, as both sides wait
+    pushed,    // a direct copy by the sender, which waits; this side helps where it comes to wait
+    postponed, // a copy by whichever application comes first, as both compute and no core is idle
+    read,      // a direct copy by this side
+};
 
 void engine::start_inside_node(recv_op *op, const wire::rendezvous &r) {
     switch (const near_way way = choose_way(op, r)) {
@@ -272,6 +281,7 @@ void engine::write_by_copy(send_op *op, std::uint32_t shared) {
     begin_copy(op->job, op->peer, const_cast<std::byte *>(op->buffer), op->remote_address, op->wanted, true);
     if (0 != shared) {
         join_copy(op->job, op->peer, shared);
+        op->job.asked_ns = now_ns();
     }
     // As at the receiver: met in a call that does not wait, by a rank that goes on to compute.
     const bool postponed = 0 != shared && !by_thread_ && !application_waits() &&
