@@ -256,10 +256,10 @@ class Runner:
             try:
                 return self.child.communicate(timeout=5)[0], stands
             except subprocess.TimeoutExpired:
-                stands = complete
+                if complete:
+                    os.killpg(self.child.pid, signal.SIGKILL if stands else signal.SIGTERM)
+                    stands = True
                 complete = path is not None and self.complete(path)
-                if stands:
-                    os.killpg(self.child.pid, signal.SIGTERM)
 
     @staticmethod
     def complete(path):

@@ -274,7 +274,7 @@ TEST(engine, a_quick_send_needs_no_operation_and_refuses_what_it_cannot) {
     const char text[] = "hello";
     n.a.enter();
     EXPECT_TRUE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, sizeof(text)));
-    EXPECT_FALSE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, n.to_b->eager_if_room + 1));
+    EXPECT_FALSE(n.a.try_eager(n.to_b, {ctx, 0, tag}, text, n.to_b->eager_limit + 1));
     EXPECT_FALSE(n.a.try_eager(n.a.add_self(), {ctx, 0, tag}, text, sizeof(text)));
     n.a.leave();
     n.drive("it", [&] { return 1 == r.delivered; });

@@ -155,11 +155,39 @@ TEST(copies, where_both_wait_the_message_goes_through_the_ring) {
 // Several that are sent without a receive in between are another matter.
 void begins_a_receive(engine &e) {
     test_recv r;
-    r.aim(1, ctx, 0, tag + 1);
+    r.aim(20000, ctx, 0, tag + 1);
     e.enter();
     e.receive(&r);
     EXPECT_TRUE(e.cancel_receive(&r));
     e.leave();
+}
+
+// As MPI_Send, whose caller is in the engine until it is done.
+void blocking_send(node_pair &n, std::uint64_t bytes, bool receiver_waits) {
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, bytes, bytes, ctx, 0, tag);
+    s.blocking = true;
+    r.aim(bytes, ctx, 0, tag);
+    n.receive(n.b, r);
+    if (receiver_waits) {
+        n.b.begin_wait();
+    }
+    n.a.begin_wait();
+    n.a.send(&s);
+    n.drive("both", [&] { return op_state::done == s.state.seen() && 1 == r.delivered; });
+    n.a.end_wait();
+    if (receiver_waits) {
+        n.b.end_wait();
+    }
+    EXPECT_EQ(-1, r.differs(bytes, bytes)) << bytes;
+}
+
+void nothing_is_open(node_pair &n) {
+    for (engine *e : {&n.a, &n.b}) {
+        EXPECT_EQ(0U, engine_access::outstanding(*e) + engine_access::shown_receives(*e));
+        EXPECT_FALSE(engine_access::board(*e).shows(layout::rank_waiting));
+    }
 }
 
 TEST(copies, of_middle_size_goes_whole_or_is_read_by_a_receiver_that_waits_for_it) {
@@ -168,25 +196,16 @@ TEST(copies, of_middle_size_goes_whole_or_is_read_by_a_receiver_that_waits_for_i
     p.timed_bytes = 0;
     node_pair n(p);
     const std::uint64_t middle = 2 * p.eager_limit;
-    exchange(n, middle, middle, true);
-    EXPECT_EQ(1U, count(n.a, stat::eager_sent)) << "it is posted, and nobody waits";
-    both_wait_for_one(n, middle);
-    EXPECT_EQ(1U, count(n.a, stat::rts_sent));
-    EXPECT_EQ(1U, count(n.b, stat::reads_app));
-    exchange(n, middle, middle, true);
-    EXPECT_EQ(2U, count(n.a, stat::eager_sent)) << "the wait is over";
-    begins_a_receive(n.a);
-    // posted before the wait
-    test_send s;
-    test_recv r;
-    s.aim(n.to_b, middle, 5, ctx, 0, tag);
-    r.aim(middle, ctx, 0, tag);
-    n.receive(n.b, r);
-    n.b.begin_wait();
-    n.send(n.a, s);
-    n.drive("it", [&] { return 1 == r.delivered && 1 == s.delivered; });
-    n.b.end_wait();
-    EXPECT_EQ(2U, count(n.a, stat::rts_sent));
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+        begins_a_receive(n.a);
+        blocking_send(n, middle, false);
+        EXPECT_EQ(round, count(n.a, stat::eager_sent)) << "it is posted, and nobody waits";
+        begins_a_receive(n.a);
+        blocking_send(n, middle, true);
+        EXPECT_EQ(round, count(n.a, stat::rts_sent));
+        EXPECT_EQ(round, count(n.b, stat::reads_app));
+        nothing_is_open(n);
+    }
     // It waits for something small.
     begins_a_receive(n.a);
     n.b.begin_wait();
@@ -194,14 +213,63 @@ TEST(copies, of_middle_size_goes_whole_or_is_read_by_a_receiver_that_waits_for_i
     other.aim(n.to_b, middle, 6, ctx, 0, tag);
     n.send(n.a, other);
     n.b.end_wait();
-    EXPECT_EQ(3U, count(n.a, stat::eager_sent));
+    EXPECT_EQ(4U, count(n.a, stat::eager_sent));
     test_recv last;
     last.aim(middle, ctx, 0, tag);
     n.receive(n.b, last);
     n.drive("the last", [&] { return 1 == last.delivered && 1 == other.delivered; });
-    EXPECT_EQ(-1, r.differs(middle, 5));
     EXPECT_EQ(-1, last.differs(middle, 6));
-    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+    nothing_is_open(n);
+}
+
+TEST(copies, of_middle_size_a_sender_that_goes_on_has_it_read_only_where_that_is_known_to_be_quicker) {
+    params p = with("auto");
+    p.stream_bytes = 0;
+    p.timed_bytes = 0;
+    node_pair n(p);
+    const std::uint64_t middle = 2 * p.eager_limit;
+    both_wait_for_one(n, middle);
+    EXPECT_EQ(1U, count(n.a, stat::eager_sent));
+    for (int i = 0; i < answers::enough; ++i) {
+        begins_a_receive(n.a);
+        blocking_send(n, middle, true);
+    }
+    begins_a_receive(n.a);
+    both_wait_for_one(n, middle);
+    EXPECT_EQ(1U, count(n.a, stat::eager_sent));
+    both_wait_for_one(n, middle + p.eager_limit);
+    EXPECT_EQ(2U, count(n.a, stat::eager_sent)) << "of another size";
+}
+
+TEST(copies, of_middle_size_one_that_comes_before_its_receive_is_copied_by_the_call_that_posts_it) {
+    params p = with("auto");
+    p.stream_bytes = 0;
+    p.timed_bytes = 0;
+    node_pair n(p);
+    const std::uint64_t middle = 2 * p.eager_limit;
+    test_recv other;
+    other.aim(middle, ctx, 0, tag + 1);
+    n.receive(n.b, other);
+    n.b.begin_wait(); // for another one
+    test_send s;
+    s.aim(n.to_b, middle, 7, ctx, 0, tag);
+    s.blocking = true;
+    begins_a_receive(n.a);
+    n.send(n.a, s);
+    EXPECT_EQ(1U, count(n.a, stat::rts_sent));
+    n.b.progress();
+    EXPECT_TRUE(n.b.cancel_receive(&other));
+    n.b.end_wait();
+    test_recv r;
+    r.aim(middle, ctx, 0, tag);
+    n.receive(n.b, r);
+    wait_until("the sender", [&] { // the receiver computes
+        n.a.progress();
+        return op_state::done == s.state.seen();
+    });
+    n.drive("it", [&] { return 1 == r.delivered; });
+    EXPECT_EQ(-1, r.differs(middle, 7));
+    nothing_is_open(n);
 }
 
 TEST(copies, of_middle_size_goes_whole_where_receivers_that_wait_want_the_ring) {
@@ -210,11 +278,12 @@ TEST(copies, of_middle_size_goes_whole_where_receivers_that_wait_want_the_ring) 
     p.timed_bytes = 0;
     node_pair n(p);
     for (unsigned i = 0; i < answers::enough + 2 * answers::again; ++i) {
-        both_wait_for_one(n, 2 * p.eager_limit);
+        blocking_send(n, 2 * p.eager_limit, true);
         begins_a_receive(n.a);
     }
-    EXPECT_EQ(answers::enough + 2, count(n.a, stat::rts_sent)) << "and now and then one is asked for";
+    EXPECT_EQ(answers::enough + 2U, count(n.a, stat::rts_sent)) << "and now and then one is asked for";
     EXPECT_EQ(2 * answers::again - 2, count(n.a, stat::eager_sent));
+    nothing_is_open(n);
 }
 
 TEST(copies, of_middle_size_in_a_row_goes_whole_but_for_the_first) {
@@ -223,7 +292,7 @@ TEST(copies, of_middle_size_in_a_row_goes_whole_but_for_the_first) {
     p.timed_bytes = 0;
     node_pair n(p);
     for (unsigned i = 0; i < 5; ++i) {
-        both_wait_for_one(n, 2 * p.eager_limit);
+        blocking_send(n, 2 * p.eager_limit, true);
     }
     EXPECT_EQ(1U, count(n.a, stat::rts_sent));
     EXPECT_EQ(4U, count(n.a, stat::eager_sent));

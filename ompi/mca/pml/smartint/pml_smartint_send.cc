@@ -16,7 +16,7 @@ bool try_inline(endpoint *ep, const void *buf, std::size_t count, ompi_datatype_
                 ompi_communicator_t *comm) {
     std::byte *base = nullptr;
     std::uint64_t bytes = 0;
-    if (!contiguous_piece(buf, count, datatype, &base, &bytes) || bytes > ep->eager_if_room) {
+    if (!contiguous_piece(buf, count, datatype, &base, &bytes) || bytes > ep->eager_limit) {
         return false;
     }
     const wire::match m{comm->c_contextid, comm->c_my_rank, tag};

@@ -3,47 +3,39 @@
 //
 // A message of middle size inside a node, above eager_limit, may go whole into the ring, or by an RTS to a receiver
 // that waits and has it copied by the kernel. Receivers find out which is quicker (common_smartint_bursts.h); senders
-// see it by their answers, and ask no more where the ring is. For 16 KiB: 2.8 us whole and 1.7 by an RTS where two
+// see it by their answers, and ask no more where the ring is. For 16 KiB: 2.8 us whole and 2.0 by an RTS where two
 // cores were far from each other, .9 and 3.4 where they had a cache in common.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
 namespace smartint {
 
-// Not for two threads at once: the engine's, under the gate.
+// Of one peer and about one size. Not for two threads at once: the engine's, under the gate.
 class answers {
 public:
-    // Whether the receiver of so many bytes is to be asked, by an RTS. Once it has been said it stays so until there is
-    // an answer.
-    bool ask(std::uint64_t bytes) {
-        one_size &s = sizes_[row(bytes)];
-        if (s.by_ring == enough && 0 == ++s.whole % again) {
-            --s.by_ring; // machines change
+    // Whether the peer is to be asked, by an RTS. blocking: the sender waits for it, so that its answer tells
+    // something. Others are sent so only where it is known to be quicker.
+    bool ask(bool blocking) {
+        if (!blocking) {
+            return -enough == in_a_row_;
         }
-        return s.by_ring < enough;
+        if (enough == in_a_row_ && 0 == ++whole_ % again) {
+            --in_a_row_; // machines change
+        }
+        return in_a_row_ < enough;
     }
-    // One had its RTS answered: the ring was wanted, or it was read.
-    void answered(std::uint64_t bytes, bool by_ring) {
-        one_size &s = sizes_[row(bytes)];
-        s.by_ring = !by_ring ? 0 : s.by_ring < enough ? s.by_ring + 1 : enough;
+    // A sender that waited had its RTS answered: the ring was wanted, or it was read.
+    void answered(bool by_ring) {
+        const int before = by_ring == (in_a_row_ > 0) ? in_a_row_ : 0;
+        in_a_row_ = by_ring ? (before < enough ? before + 1 : enough) : (before > -enough ? before - 1 : -enough);
     }
 
     // Of those that are tried by turns no three in a row are the same (quicker::choose).
-    static constexpr unsigned enough = 3;
+    static constexpr int enough = 3;
     static constexpr unsigned again = 64;
 
 private:
-    struct one_size {
-        unsigned by_ring = 0; // answers in a row
-        unsigned whole = 0;   // sent since
-    };
-    static constexpr int sizes = 16;
-
-    static unsigned row(std::uint64_t bytes) { return static_cast<unsigned>(std::bit_width(bytes)) % sizes; }
-
-    one_size sizes_[sizes];
+    int in_a_row_ = 0;   // the last ones of one kind: by the ring above 0, read below
+    unsigned whole_ = 0; // of those whose senders wait
 };
 
 } // namespace smartint

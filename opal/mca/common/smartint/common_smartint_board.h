@@ -76,6 +76,7 @@ public:
 
     void publish_seen(std::uint32_t source, std::uint32_t seq);
     void set_progress(layout::rank_state s) { slot_->control.progress.store(s, std::memory_order_release); }
+    bool shows(layout::rank_state s) const { return s == slot_->control.progress.load(std::memory_order_relaxed); }
     // After set_progress(outside): true if somebody matched meanwhile (B10, B11).
     bool wanted_after_leave() {
         std::atomic_thread_fence(std::memory_order_seq_cst);               // B10, pairs with B8

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common_smartint_answers.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_wire.h"
 
@@ -95,6 +96,7 @@ struct endpoint {
     std::uint32_t eager_limit = 0;
     std::uint32_t eager_if_room = 0;     // the same, where there is much room; see goes_whole
     std::uint32_t asked_at = UINT32_MAX; // engine::receives_begun_ at the last RTS
+    answers asked_for[2];                // up to twice eager_limit, and above
     std::uint32_t max_payload = 0;       // of one message, beside its header
     std::uint32_t rts_out = 0;           // sequence of the last RTS sent to it
     std::uint32_t cts_out = 0;

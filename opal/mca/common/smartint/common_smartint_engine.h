@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "common_smartint_board.h"
-#include "common_smartint_answers.h"
 #include "common_smartint_bursts.h"
 #include "common_smartint_copy.h"
 #include "common_smartint_deferred.h"
@@ -346,7 +345,9 @@ private:
     // ---- messages that go out (engine_send.cc)
     // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
     enum class sent { out, queued, broken };
-    bool goes_whole(endpoint *ep, std::uint64_t bytes, bool contiguous);
+    bool goes_whole(const send_op *op);
+    static answers &answers_of(const send_op *op);
+    static void note_answer(const send_op *op, bool by_ring);
     void give_id(send_op *op); // it will be answered
     void send_whole(send_op *op);
     void send_rts(send_op *op);
@@ -485,9 +486,7 @@ private:
     std::uint32_t waits_ = 0;               // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
     std::uint32_t receives_begun_ = 0;
-    std::uint32_t shown_receives_ = 0; // posted; while they are waited for senders of this node can see it
-    std::atomic<bool> shows_wait_{
-        false}; // relaxed: what this rank's slot says, of interest where nothing is outstanding
+    std::uint32_t shown_receives_ = 0; // begun; while they are waited for senders of this node can see it
 
     segment segment_;
     bool made_board_ = false; // by this process, which looks after the helpers
@@ -565,7 +564,6 @@ private:
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     bursts bursts_{params_, stats_};
-    answers answers_; // to RTSs of messages that could have gone whole
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
     // Of copies_, those this rank reads alone. Written under the gate; relaxed: a hint for others, read outside it,

@@ -192,15 +192,13 @@ void engine::publish_inside() {
     if (board_.attached()) {
         const bool time = application_waits() && 0 == reads() && !pumps_.load(std::memory_order_relaxed);
         board_.set_progress(time ? layout::rank_waiting : layout::rank_inside);
-        shows_wait_.store(time, std::memory_order_relaxed);
     }
 }
 
 // With nothing outstanding leave() says nothing.
 void engine::hide_wait() {
-    if (0 == outstanding_ && shows_wait_.load(std::memory_order_relaxed)) {
+    if (0 == outstanding_ && !application_waits() && board_.attached() && board_.shows(layout::rank_waiting)) {
         board_.set_progress(layout::rank_outside);
-        shows_wait_.store(false, std::memory_order_relaxed);
     }
 }
 
@@ -307,9 +305,8 @@ void engine::begin_wait() {
 
 void engine::end_wait() {
     if (gate::mode::locked != gate_.current_mode()) {
-        if (0 == --waits_) {
-            hide_wait();
-        }
+        --waits_;
+        hide_wait();
         note_asked();
         ask_for_windows();
         if (0 != outstanding_ && gate_.nested()) {

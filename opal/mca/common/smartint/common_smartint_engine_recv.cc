@@ -70,7 +70,7 @@ void engine::expect(recv_op *op) {
         (nullptr == op->peer || route::shared == op->peer->way)) {
         op->shown = true;
         ++shown_receives_;
-        if (0 != waits_ && !shows_wait_.load(std::memory_order_relaxed)) {
+        if (0 != waits_ && board_.attached() && !board_.shows(layout::rank_waiting)) {
             publish_inside();
         }
     }
@@ -88,8 +88,10 @@ void engine::expect(recv_op *op) {
 }
 
 void engine::expect_no_more(recv_op *op) {
-    shown_receives_ -= op->shown ? 1 : 0;
-    op->shown = false;
+    if (op->shown) {
+        op->shown = false;
+        --shown_receives_;
+    }
     if (0 == op->expected) {
         return;
     }
@@ -110,6 +112,7 @@ void engine::fail_posted(recv_op *op) {
 }
 
 void engine::receive_matched(recv_op *op, unexpected *u) {
+    ++receives_begun_;
     op->state = op_state::posted;
     const std::byte *data = u->bytes();
     std::uint32_t bytes = u->stored;

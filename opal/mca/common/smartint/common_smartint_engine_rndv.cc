@@ -151,6 +151,11 @@ void engine::read_by_copy(recv_op *op) {
     // not worth a wake: kept for the wait
     op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(op->peer);
     list(&op->job);
+    // To one that computes it would have been sent whole: its sender is not kept waiting for this rank's next call.
+    if (!by_thread_ && !application_waits() && op->received <= op->peer->eager_if_room) {
+        while (copy_step(view_of(&op->job), false)) {}
+        collect_finished_copies();
+    }
 }
 
 // key: r.key_bytes of it
@@ -261,8 +266,8 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
         write_by_copy(op, a.shared);
         return;
     }
-    if (wire::mode::copy == a.how && route::shared == op->peer->way) {
-        answers_.answered(op->length, true);
+    if (wire::mode::copy == a.how) {
+        note_answer(op, true);
     }
     op->state = op_state::moving;
     activate(op);
@@ -309,9 +314,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
             return;
         }
         unlist(&op->job);
-        if (0 != op->begun && route::shared == op->peer->way) {
-            answers_.answered(op->length, false);
-        }
+        note_answer(op, false);
         complete(op);
         return;
     }

@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) network::result into_ring(ring_producer &r
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
 bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std::uint32_t bytes) {
-    if (nullptr != ep->pending_head || !goes_whole(ep, bytes, true) || route::self == ep->way) {
+    if (nullptr != ep->pending_head || bytes > ep->eager_limit || route::self == ep->way) {
         return false;
     }
     const auto r = __builtin_expect(route::shared == ep->way, 1)
@@ -62,15 +62,31 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
 // for this rank's next call; after an RTS the receiver needs nothing of it. So larger ones leave half of the ring to
 // what can't do without; and they are left to a receiver that waits, if it is quicker in reading them. One that
 // computes would have the sender wait. And of several that this rank sends without a receive in between, the next one
-// is copied in while the receiver copies this one out. contiguous: it can read them.
-bool engine::goes_whole(endpoint *ep, std::uint64_t bytes, bool contiguous) {
-    if (__builtin_expect(bytes <= ep->eager_limit, 1)) {
+// is copied in while the receiver copies this one out.
+bool engine::goes_whole(const send_op *op) {
+    endpoint *ep = op->peer;
+    if (op->length <= ep->eager_limit) {
         return true;
     }
-    return bytes <= ep->eager_if_room && nullptr == ep->pending_head &&
-           !ep->ring.holds_more_than(segment_.ring_bytes() / 2) &&
-           !(contiguous && ep->asked_at != receives_begun_ && rendezvous_kind::automatic == rendezvous_ &&
-             may_copy(ep) && board_slot(&segment_.slot(ep->slot)).waiting() && answers_.ask(bytes));
+    if (op->length > ep->eager_if_room || nullptr != ep->pending_head ||
+        ep->ring.holds_more_than(segment_.ring_bytes() / 2)) {
+        return false;
+    }
+    const bool may_be_read = nullptr != op->buffer && ep->asked_at != receives_begun_ &&
+                             rendezvous_kind::automatic == rendezvous_ && may_copy(ep);
+    return !may_be_read || !answers_of(op).ask(op->blocking) || !board_slot(&segment_.slot(ep->slot)).waiting();
+}
+
+answers &engine::answers_of(const send_op *op) {
+    return op->peer->asked_for[op->length > std::uint64_t{2} * op->peer->eager_limit ? 1 : 0];
+}
+
+// Of one whose caller did not wait the receiver could not choose: it reads those.
+void engine::note_answer(const send_op *op, bool by_ring) {
+    if (op->blocking && nullptr != op->buffer && 0 != op->begun && route::shared == op->peer->way &&
+        op->length <= op->peer->eager_if_room) {
+        answers_of(op).answered(by_ring);
+    }
 }
 
 network::result engine::transmit(endpoint *ep, const message &m, bool bulk) {
@@ -244,7 +260,7 @@ void engine::send(send_op *op) {
     }
     // A synchronous one is answered, and over the network only an RTS carries the address the
     // answer goes to: the receiver may not have met us.
-    if (goes_whole(ep, op->length, nullptr != op->buffer) && !(op->synchronous && route::network == ep->way)) {
+    if (goes_whole(op) && !(op->synchronous && route::network == ep->way)) {
         send_whole(op);
     } else {
         send_rts(op);
