@@ -124,7 +124,16 @@ TEST_F(crowded, a_late_receive_shares_its_copy_and_either_moves_it) {
         settle(m.n);
         EXPECT_EQ(0U, wakes(m.n));
         EXPECT_EQ(1U, count(m.n.b, stat::pushes_requested));
-        wait_once(sender ? m.n.a : m.n.b);
+        if (sender) { // which first gives the receiver a moment to come
+            m.n.a.begin_wait();
+            wait_until("the sender writes", [&] {
+                m.n.a.progress();
+                return 1 == m.s.delivered;
+            });
+            m.n.a.end_wait();
+        } else {
+            wait_once(m.n.b);
+        }
         m.arrives();
         EXPECT_EQ(sender ? 1U : 0U, count(m.n.a, stat::writes_app));
         EXPECT_EQ(sender ? 0U : 1U, count(m.n.b, stat::reads_app));

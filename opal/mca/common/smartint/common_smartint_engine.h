@@ -498,7 +498,7 @@ private:
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
     bool matched_hint_ = false; // a request was matched and has not been looked at
-    bool looks_again_ = false;
+    bool armed_now_ = false;    // a receive, by this call
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
     enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
     std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common_smartint_engine.h"
 
@@ -219,6 +220,7 @@ void engine::thread_ends() {
 // Leaving with a rendezvous under way: say so, then look whether anything happened that only
 // the interrupt thread can see to now.
 __attribute__((noinline)) void engine::leave_slow() {
+    const bool armed = std::exchange(armed_now_, false);
     calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!thread_ || 0 != waiting_.load(std::memory_order_relaxed)) {
         if (!thread_ && board_.attached()) {
@@ -250,7 +252,7 @@ __attribute__((noinline)) void engine::leave_slow() {
         gate_.leave();
         fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
         fresh = fresh || (asked && ring_.anything());
-        if (fresh && !looks_again_ && !me_.threads) {
+        if (fresh && armed && !me_.threads) {
             look_again();
             return;
         }
@@ -265,14 +267,12 @@ __attribute__((noinline)) void engine::leave_slow() {
     }
 }
 
-// What came while this call armed its request is taken by it, too: often that leaves the thread nothing to do, as where
+// What came while this call armed its receive is taken by it, too: often that leaves the thread nothing to do, as where
 // two ranks begin an exchange at the same time.
 void engine::look_again() {
-    looks_again_ = true;
     enter();
     pass(false, false);
     leave();
-    looks_again_ = false;
 }
 
 void engine::ask_for_windows() {

@@ -56,6 +56,7 @@ void engine::receive(recv_op *op) {
             track(op);
             arm_request(rts_pattern(op->context, op->source, op->tag, any_source == op->source, any_tag == op->tag),
                         &op->board_index);
+            armed_now_ = true;
         }
     }
 }

@@ -72,7 +72,8 @@ bool engine::goes_whole(const send_op *op) {
         ep->ring.holds_more_than(segment_.ring_bytes() / 2)) {
         return false;
     }
-    const bool may_be_read = nullptr != op->buffer && ep->asked_at != receives_begun_ &&
+    // With MPI_THREAD_MULTIPLE a rank says that it waits in any wait, as in a send like this one.
+    const bool may_be_read = !me_.threads && nullptr != op->buffer && ep->asked_at != receives_begun_ &&
                              rendezvous_kind::automatic == rendezvous_ && may_copy(ep);
     return !may_be_read || !answers_of(op).ask(op->blocking) || !board_slot(&segment_.slot(ep->slot)).waiting();
 }
