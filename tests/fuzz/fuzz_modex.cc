@@ -4,11 +4,15 @@
 // Fuzz target: what a process is told about others and by its user: network addresses (at UCX
 // itself), tickets of boards, a board's file, parameters, the helper's arguments. Nothing of it may
 // crash, hang, or be taken where it is not whole.
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -22,6 +26,14 @@ namespace {
 
 constexpr std::uint32_t job = 7;
 
+std::uint16_t listens = 0; // the interface's port, in network order; 0: none yet
+
+std::uint16_t port_of(const sockaddr *a) {
+    return AF_INET == a->sa_family    ? reinterpret_cast<const sockaddr_in *>(a)->sin_port
+           : AF_INET6 == a->sa_family ? reinterpret_cast<const sockaddr_in6 *>(a)->sin6_port
+                                      : std::uint16_t{0};
+}
+
 void on_message(void *, const std::byte *, std::uint32_t) {}
 
 // One interface for all inputs: it listens, and is expensive.
@@ -34,6 +46,7 @@ network &the_network() {
             std::fprintf(stderr, "no tcp over the loopback: %s\n", made->why().c_str());
             std::exit(77);
         }
+        MUST_HOLD(0 != listens); // or connect() below is not the one that UCX calls
         return made;
     }();
     return *n;
@@ -184,6 +197,29 @@ void arguments(input &in) {
 
 } // namespace
 } // namespace smartint::fuzz
+
+// UCX's own sockets. A changed address may have any port, and behind it may be a stranger's server or, where
+// the kernel takes that very port for the side that connects, this socket itself: either answers what isn't
+// UCX's, and UCX then ends the process. So only the interface is reached; any other port is closed.
+extern "C" int listen(int fd, int backlog) noexcept {
+    sockaddr_storage own{};
+    socklen_t bytes = sizeof(own);
+    if (0 == getsockname(fd, reinterpret_cast<sockaddr *>(&own), &bytes)) {
+        smartint::fuzz::listens = smartint::fuzz::port_of(reinterpret_cast<sockaddr *>(&own));
+    }
+    static const auto real = reinterpret_cast<int (*)(int, int)>(dlsym(RTLD_NEXT, "listen"));
+    return real(fd, backlog);
+}
+
+extern "C" int connect(int fd, const sockaddr *peer, socklen_t bytes) {
+    if ((AF_INET == peer->sa_family || AF_INET6 == peer->sa_family) &&
+        smartint::fuzz::port_of(peer) != smartint::fuzz::listens) {
+        errno = ECONNREFUSED;
+        return -1;
+    }
+    static const auto real = reinterpret_cast<int (*)(int, const sockaddr *, socklen_t)>(dlsym(RTLD_NEXT, "connect"));
+    return real(fd, peer, bytes);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t bytes) {
     using namespace smartint;
