@@ -100,6 +100,30 @@ TEST(middle_sized, a_sender_that_goes_on_has_it_read_only_where_that_is_known_to
     EXPECT_EQ(2U, count(n.a, stat::eager_sent)) << "of another size";
 }
 
+// As by MPI_Sendrecv: this side's own receive is open.
+TEST(middle_sized, in_an_exchange_goes_whole_unless_known_to_be_quicker_read) {
+    node_pair n(by_ring_up_to(0));
+    test_recv own;
+    own.aim(middle, ctx, 0, tag + 1);
+    for (unsigned i = 1; i <= answers::enough + 1U; ++i) {
+        n.receive(n.a, own);
+        send_one(n, middle, true);
+        EXPECT_TRUE(n.a.cancel_receive(&own));
+        EXPECT_EQ(i, count(n.a, stat::eager_sent));
+    }
+    for (int i = 0; i < answers::enough; ++i) {
+        begins_a_receive(n.a);
+        send_one(n, middle, true);
+    }
+    EXPECT_EQ(3U, count(n.a, stat::rts_sent));
+    n.receive(n.a, own);
+    send_one(n, middle, true);
+    EXPECT_TRUE(n.a.cancel_receive(&own));
+    EXPECT_EQ(4U, count(n.a, stat::rts_sent));
+    EXPECT_EQ(answers::enough + 1U, count(n.a, stat::eager_sent));
+    nothing_is_open(n);
+}
+
 TEST(middle_sized, one_that_comes_before_its_receive_is_copied_by_the_call_that_posts_it) {
     node_pair n(by_ring_up_to(0));
     test_recv other;

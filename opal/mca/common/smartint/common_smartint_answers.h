@@ -13,7 +13,7 @@ namespace smartint {
 class answers {
 public:
     // Whether the peer is to be asked, by an RTS. blocking: the sender waits for it, so that its answer tells
-    // something. Others are sent so only where it is known to be quicker.
+    // something: not so in an exchange. Others are sent so only where it is known to be quicker.
     bool ask(bool blocking) {
         if (!blocking) {
             return -enough == in_a_row_;

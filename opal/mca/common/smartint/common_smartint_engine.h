@@ -345,7 +345,7 @@ private:
     // ---- messages that go out (engine_send.cc)
     // out: with the transport. queued: behind others of the endpoint, in order. broken: the peer cannot be reached.
     enum class sent { out, queued, broken };
-    bool goes_whole(const send_op *op);
+    bool goes_whole(send_op *op);
     static answers &answers_of(const send_op *op);
     static void note_answer(const send_op *op, bool by_ring);
     void give_id(send_op *op); // it will be answered

@@ -63,11 +63,12 @@ bool engine::try_eager(endpoint *ep, const wire::match &m, const void *data, std
 // what can't do without; and they are left to a receiver that waits, if it is quicker in reading them. One that
 // computes would have the sender wait. And of several that this rank sends without a receive in between, the next one
 // is copied in while the receiver copies this one out.
-bool engine::goes_whole(const send_op *op) {
+bool engine::goes_whole(send_op *op) {
     endpoint *ep = op->peer;
     if (op->length <= ep->eager_limit) {
         return true;
     }
+    op->asks = false;
     if (op->length > ep->eager_if_room || nullptr != ep->pending_head ||
         ep->ring.holds_more_than(segment_.ring_bytes() / 2)) {
         return false;
@@ -75,7 +76,10 @@ bool engine::goes_whole(const send_op *op) {
     // With MPI_THREAD_MULTIPLE a rank says that it waits in any wait, as in a send like this one.
     const bool may_be_read = !me_.threads && nullptr != op->buffer && ep->asked_at != receives_begun_ &&
                              rendezvous_kind::automatic == rendezvous_ && may_copy(ep);
-    return !may_be_read || !answers_of(op).ask(op->blocking) || !board_slot(&segment_.slot(ep->slot)).waiting();
+    // A rank that has a receive open itself is in an exchange, as by MPI_Sendrecv. There both read at the same time, or
+    // both fill their rings after an RTS, and either takes longer than two messages that go whole: it tells nothing.
+    op->asks = op->blocking && 0 == shown_receives_;
+    return !may_be_read || !answers_of(op).ask(op->asks) || !board_slot(&segment_.slot(ep->slot)).waiting();
 }
 
 answers &engine::answers_of(const send_op *op) {
@@ -84,8 +88,7 @@ answers &engine::answers_of(const send_op *op) {
 
 // Of one whose caller did not wait the receiver could not choose: it reads those.
 void engine::note_answer(const send_op *op, bool by_ring) {
-    if (op->blocking && nullptr != op->buffer && 0 != op->begun && route::shared == op->peer->way &&
-        op->length <= op->peer->eager_if_room) {
+    if (op->asks && 0 != op->begun && route::shared == op->peer->way) {
         answers_of(op).answered(by_ring);
     }
 }
