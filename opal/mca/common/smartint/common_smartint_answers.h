@@ -7,6 +7,8 @@
 // cores were far from each other, .9 and 3.4 where they had a cache in common.
 #pragma once
 
+#include <cstdint>
+
 namespace smartint {
 
 // Of one peer and about one size. Not for two threads at once: the engine's, under the gate.
@@ -23,10 +25,19 @@ public:
         }
         return in_a_row_ < enough;
     }
-    // A sender that waited had its RTS answered: the ring was wanted, or it was read.
-    void answered(bool by_ring) {
+    // An RTS was answered: the ring was wanted, or it was read. told: the answer tells something. Others can only say
+    // that reading isn't quicker any more.
+    void answered(bool by_ring, bool told) {
+        if (!told) {
+            doubts_ = static_cast<std::int8_t>(by_ring && -enough == in_a_row_ ? doubts_ + 1 : 0);
+            if (enough == doubts_) {
+                in_a_row_ = doubts_ = 0;
+            }
+            return;
+        }
         const int before = by_ring == (in_a_row_ > 0) ? in_a_row_ : 0;
-        in_a_row_ = by_ring ? (before < enough ? before + 1 : enough) : (before > -enough ? before - 1 : -enough);
+        in_a_row_ = static_cast<std::int8_t>(by_ring ? (before < enough ? before + 1 : enough)
+                                                     : (before > -enough ? before - 1 : -enough));
     }
 
     // Of those that are tried by turns no three in a row are the same (quicker::choose).
@@ -34,8 +45,9 @@ public:
     static constexpr unsigned again = 64;
 
 private:
-    int in_a_row_ = 0;   // the last ones of one kind: by the ring above 0, read below
-    unsigned whole_ = 0; // of those whose senders wait
+    std::int8_t in_a_row_ = 0; // the last ones of one kind: by the ring above 0, read below
+    std::int8_t doubts_ = 0;   // by the ring in a row, of those that were known to be quicker read
+    std::uint32_t whole_ = 0;  // of those whose senders wait
 };
 
 } // namespace smartint

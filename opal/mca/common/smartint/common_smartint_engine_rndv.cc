@@ -151,8 +151,9 @@ void engine::read_by_copy(recv_op *op) {
     // not worth a wake: kept for the wait
     op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(op->peer);
     list(&op->job);
-    // To one that computes it would have been sent whole: its sender is not kept waiting for this rank's next call.
-    if (!by_thread_ && !application_waits() && op->received <= op->peer->eager_if_room) {
+    // To one that computes it would have been sent whole: its sender is not kept waiting for this rank's next call. Nor
+    // in a wait, which may end before it looks at its copies.
+    if (!by_thread_ && op->received <= op->peer->eager_if_room) {
         while (copy_step(view_of(&op->job), false)) {}
         collect_finished_copies();
     }
@@ -207,7 +208,9 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     if (wake_sender && rendezvous_kind::automatic == rendezvous_) {
         layout::slot &s = segment_.slot(ep->slot);
         std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
-        if (!board_slot(&s).active() && waker_.wake(ep->slot, s)) {
+        // Or it has taken the answer already, moved the data and gone on: nobody is to be woken for that.
+        if (!board_slot(&s).active() && (nullptr != ep->pending_head || ep->ring.holds_more_than(0)) &&
+            waker_.wake(ep->slot, s)) {
             stats_.add(stat::wakes_sent);
         }
     }

@@ -86,10 +86,11 @@ answers &engine::answers_of(const send_op *op) {
     return op->peer->asked_for[op->length > std::uint64_t{2} * op->peer->eager_limit ? 1 : 0];
 }
 
-// Of one whose caller did not wait the receiver could not choose: it reads those.
+// Of one whose caller did not wait yet the receiver could not choose: it reads those.
 void engine::note_answer(const send_op *op, bool by_ring) {
-    if (op->asks && 0 != op->begun && route::shared == op->peer->way) {
-        answers_of(op).answered(by_ring);
+    if (nullptr != op->buffer && 0 != op->begun && route::shared == op->peer->way &&
+        op->length <= op->peer->eager_if_room) {
+        answers_of(op).answered(by_ring, op->asks);
     }
 }
 

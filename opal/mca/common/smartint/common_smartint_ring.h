@@ -92,7 +92,8 @@ public:
         }
     }
 
-    // More than `bytes` in it are not read yet, others' and own: a guess.
+    // More than `bytes` in it are not read yet, others' and own: a guess. False for 0: what this producer put in was
+    // read.
     bool holds_more_than(std::uint64_t bytes) const {
         const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
         const std::uint64_t tail = control_->tail.load(std::memory_order_relaxed); // later: never the smaller one
