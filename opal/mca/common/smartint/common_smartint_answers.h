@@ -14,10 +14,10 @@ namespace smartint {
 // Of one peer and about one size. Not for two threads at once: the engine's, under the gate.
 class answers {
 public:
-    // Whether the peer is to be asked, by an RTS. blocking: the sender waits for it, so that its answer tells
-    // something: not so in an exchange. Others are sent so only where it is known to be quicker.
-    bool ask(bool blocking) {
-        if (!blocking) {
+    // Whether the peer is to be asked, by an RTS. told: its answer will tell something, as the sender waits for it and
+    // is in no exchange. Others are sent so only where it is known to be quicker.
+    bool ask(bool told) {
+        if (!told) {
             return -enough == in_a_row_;
         }
         if (enough == in_a_row_ && 0 == ++whole_ % again) {
@@ -47,7 +47,7 @@ public:
 private:
     std::int8_t in_a_row_ = 0; // the last ones of one kind: by the ring above 0, read below
     std::int8_t doubts_ = 0;   // by the ring in a row, of those that were known to be quicker read
-    std::uint32_t whole_ = 0;  // of those whose senders wait
+    std::uint32_t whole_ = 0;  // of those that would tell something
 };
 
 } // namespace smartint
