@@ -40,6 +40,7 @@ public:
     static board_owner &board(engine &e) { return e.board_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
     static std::uint32_t shown_receives(const engine &e) { return e.shown_receives_; }
+    static bursts &receives(engine &e) { return e.bursts_; }
     static unsigned in_flight(const engine &e) { return e.in_flight_; }
     static bool leaves_to_receiver(const engine &e, const copy_job &job) { return e.leaves_to_receiver(&job); }
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }

@@ -303,5 +303,69 @@ TEST(copy_race, three_who_take_pieces_of_one_copy_finish_it_once) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// One of an exchange that the sender was asked to write: its receiver comes to wait and would have it by the ring,
+// while the sender's thread may begin with it.
+TEST(copy_race, a_copy_that_is_taken_back_moves_whole_by_one_way_or_the_other) {
+    params p = with("auto");
+    p.stream_bytes = big;
+    p.timed_bytes = 0;
+    p.arm_from = 524288;
+    node_pair n(p);
+    constexpr std::uint32_t rounds = 400;
+    std::deque<test_send> to_b(rounds); // whoever still has a view of one finds it there
+    steps go, gone;
+    engine_access::view view;
+    std::thread thread([&] {
+        generator g(5);
+        for (std::uint32_t i = 1; i <= rounds; ++i) {
+            go.await(i);
+            for (unsigned k = g.below(3000); k > 0; --k) {
+                std::atomic_signal_fence(std::memory_order_seq_cst);
+            }
+            while (engine_access::copy_step(n.a, view)) {}
+            gone.reach(i);
+        }
+    });
+    generator g(6);
+    std::uint64_t taken_back = 0;
+    for (std::uint32_t i = 0; i < rounds; ++i) {
+        test_send to_a;
+        test_recv at_a, at_b;
+        to_b[i].aim(n.to_b, big, i, ctx, 0, tag);
+        to_a.aim(n.to_a, big, i + 1, ctx, 1, tag);
+        at_a.aim(big, ctx, 1, tag);
+        at_b.aim(big, ctx, 0, tag);
+        n.a.begin_wait();
+        n.a.receive(&at_a);
+        n.a.send(&to_b[i]);
+        n.b.progress();
+        n.receive(n.b, at_b); // asks a to write it
+        n.a.pass(false, false);
+        view = engine_access::view_of(n.a, &to_b[i].job);
+        n.send(n.b, to_a);
+        const std::uint64_t by_ring = count(n.b, stat::copies);
+        go.reach(i + 1);
+        for (unsigned k = g.below(6000); k > 0; --k) {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
+        n.b.begin_wait();
+        n.b.progress();
+        taken_back += count(n.b, stat::copies) - by_ring;
+        n.drive("both", [&] { return 4 == to_b[i].delivered + to_a.delivered + at_a.delivered + at_b.delivered; });
+        n.b.end_wait();
+        n.a.end_wait();
+        gone.await(i + 1);
+        EXPECT_FALSE(engine_access::copy_step(n.a, view)) << "it is over";
+        ASSERT_EQ(-1, at_b.differs(big, i)) << "round " << i;
+        ASSERT_EQ(-1, at_a.differs(big, i + 1)) << "round " << i;
+        ASSERT_FALSE(engine_access::copies_open(n.a) || engine_access::copies_open(n.b));
+    }
+    thread.join();
+    EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
+    EXPECT_EQ(0U, count(n.a, stat::fallbacks) + count(n.b, stat::fallbacks));
+    EXPECT_EQ(0U, engine_access::outstanding(n.a) + engine_access::outstanding(n.b));
+    std::printf("# %llu of %u copies taken back\n", static_cast<unsigned long long>(taken_back), rounds);
+}
+
 } // namespace
 } // namespace smartint

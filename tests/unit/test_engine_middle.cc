@@ -53,6 +53,7 @@ void nothing_is_open(node_pair &n) {
     for (engine *e : {&n.a, &n.b}) {
         EXPECT_EQ(0U, engine_access::outstanding(*e) + engine_access::shown_receives(*e));
         EXPECT_FALSE(engine_access::board(*e).shows(layout::rank_waiting));
+        EXPECT_FALSE(engine_access::board(*e).shows(layout::rank_busy));
     }
 }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_quicker.h"
 
+#include <vector>
+
 #include "harness.h"
 
 namespace smartint {
@@ -22,15 +24,60 @@ int second_of(quicker &q, int messages, std::uint64_t bytes, std::uint64_t first
 }
 
 TEST(quicker, both_are_tried_and_the_quicker_one_stays) {
-    quicker q;
     EXPECT_EQ(way::first, quicker().choose(mib, way::second));
-    const int tries = static_cast<int>(quicker::tries);
-    const int again = static_cast<int>(quicker::again);
+    constexpr int tries = quicker::tries;
+    quicker q;
     EXPECT_EQ(tries, second_of(q, 2 * tries, mib, 50000, 27000));
-    EXPECT_EQ(10 * again - 10, second_of(q, 10 * again, mib, 50000, 27000)) << "but for one in so many";
     quicker other;
     EXPECT_EQ(tries, second_of(other, 2 * tries, mib, 130000, 170000));
-    EXPECT_EQ(10, second_of(other, 10 * again, mib, 130000, 170000));
+    EXPECT_EQ(way::second, q.choose(mib, way::first));
+    EXPECT_EQ(way::first, other.choose(mib, way::second));
+}
+
+// How many by the quicker way before so many by the other, again and again.
+std::vector<int> pauses(quicker &q, std::uint64_t bytes, unsigned in_a_row) {
+    std::vector<int> seen;
+    for (int k = 0; k < 8; ++k) {
+        int quick = 0;
+        for (; way::second == q.choose(bytes, way::first); ++quick) {
+            q.took(bytes, way::second, false, bytes, 1000);
+        }
+        unsigned others = 1;
+        for (; others < in_a_row; ++others) {
+            q.took(bytes, way::first, false, bytes, 2000);
+            EXPECT_EQ(way::first, q.choose(bytes, way::second)) << others;
+        }
+        q.took(bytes, way::first, false, bytes, 2000);
+        seen.push_back(quick);
+    }
+    return seen;
+}
+
+TEST(quicker, the_other_way_is_tried_anew_soon_and_then_seldom) {
+    quicker large;
+    quicker small;
+    second_of(large, 2 * quicker::tries, mib, 2000, 1000);
+    second_of(small, 2 * quicker::tries, 8192, 2000, 1000);
+    ASSERT_EQ(6U, quicker::in_a_row(mib));
+    ASSERT_EQ(2U, quicker::in_a_row(8192)) << "of three a sender would conclude something";
+    const std::vector<int> expected{15, 31, 63, 127, 255, 511, 511, 511};
+    EXPECT_EQ(expected, pauses(large, mib, 6));
+    EXPECT_EQ(expected, pauses(small, 8192, 2));
+}
+
+// After those by the other way the caches hold nothing of this one's.
+TEST(quicker, the_first_ones_of_a_way_do_not_count) {
+    quicker q;
+    second_of(q, 2 * quicker::tries, mib, 50000, 30000);
+    for (unsigned round = 0; round < 20; ++round) {
+        for (unsigned i = 0; i < quicker::in_a_row(mib); ++i) {
+            q.took(mib, way::first, false, mib, 50000);
+        }
+        for (unsigned i = 0; i < quicker::in_a_row(mib); ++i) {
+            q.took(mib, way::second, false, mib, i + 1 < quicker::in_a_row(mib) ? 90000 : 30000);
+        }
+    }
+    EXPECT_EQ(way::second, q.best(mib, way::first));
 }
 
 TEST(quicker, each_size_by_itself_up_to_the_largest) {
@@ -102,13 +149,16 @@ TEST(quicker, what_was_disturbed_is_believed_only_where_it_goes_on) {
         q.took(mib, way::first, false, mib, 50000);
         q.took(mib, way::second, false, mib, i + 1 < quicker::tries ? 4000000 : 27000);
     }
-    EXPECT_EQ(way::second, q.choose(mib, way::first));
+    for (unsigned i = 0; i < quicker::in_a_row(mib); ++i) {
+        q.took(mib, way::second, false, mib, 27000);
+    }
+    EXPECT_EQ(way::second, q.best(mib, way::first));
     q.took(mib, way::second, false, mib, 4000000);
-    EXPECT_EQ(way::second, q.choose(mib, way::first)) << "once is nothing";
+    EXPECT_EQ(way::second, q.best(mib, way::first)) << "once is nothing";
     for (int i = 0; i < 3; ++i) {
         q.took(mib, way::second, false, mib, 4000000); // the machine has changed
     }
-    EXPECT_EQ(way::first, q.choose(mib, way::first));
+    EXPECT_EQ(way::first, q.best(mib, way::second));
     int more = 0;
     for (; way::first == q.best(mib, way::first) && more < 20; ++more) {
         q.took(mib, way::second, false, mib, 27000);
@@ -121,6 +171,8 @@ TEST(quicker, a_way_that_is_quick_now_and_then_is_not_taken) {
     quicker q;
     for (int i = 0; i < 40; ++i) {
         q.took(mib, way::first, false, mib, 50000);
+    }
+    for (int i = 0; i < 40; ++i) {
         q.took(mib, way::second, false, mib, 0 == i % 4 ? 30000 : 200000);
     }
     EXPECT_EQ(way::first, q.best(mib, way::second));

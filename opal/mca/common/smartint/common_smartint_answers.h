@@ -40,7 +40,8 @@ public:
                                                      : (before > -enough ? before - 1 : -enough));
     }
 
-    // Of those that are tried by turns no three in a row are the same (quicker::choose).
+    // Of those that are tried by turns no three in a row are the same, below 64 KiB (quicker::in_a_row). Above, where
+    // parameters make such a message one of middle size, a trial may pass for an answer, for `again` messages.
     static constexpr int enough = 3;
     static constexpr unsigned again = 64;
 

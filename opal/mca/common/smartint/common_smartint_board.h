@@ -41,6 +41,11 @@ public:
     bool active() const { return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire); }
     // The application waits in MPI: it has time, and stays until something comes.
     bool waiting() const { return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire); }
+    // It waits, with time or without: it stays until what it waits for is done.
+    bool stays() const {
+        const std::uint32_t s = slot_->control.progress.load(std::memory_order_acquire);
+        return layout::rank_waiting == s || layout::rank_busy == s;
+    }
     // As far as strangers can tell: of two sources that share an entry one is forgotten, which costs a wake.
     bool handled(std::uint32_t source, std::uint32_t seq) const;
     // Whoever wakes the rank for a match says so first: a rank that comes by itself meanwhile

@@ -10,33 +10,63 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_of_a_burst = 256;
-constexpr unsigned favour_pieces = 15; // percent: through the ring messages both ways are in each other's way
+constexpr unsigned most_said = 1024;
 
 } // namespace
 
-bool bursts::by_ring(const recv_op *op) const {
-    const auto usual = usual_way(op->received);
-    if (!timed(op->received)) {
-        return through_ring == usual;
+bursts::preference bursts::prefers(std::uint64_t bytes) {
+    if (!timed(bytes)) {
+        return preference_for(usual_way(bytes));
     }
-    const bool of_this = 0 != op->burst && quicker::same_size(op->received, now_.size);
-    return through_ring == (of_this ? now_.way : ways_.best(op->received, usual, favour_pieces));
+    said &s = said_[quicker::row(bytes)];
+    if (0 == s.times) {
+        s.way = exchanges_.choose(bytes, usual_way(bytes), favour);
+    }
+    if (s.times >= most_said) {
+        return preference::nothing;
+    }
+    ++s.times;
+    return preference_for(s.way);
 }
 
-void bursts::met(recv_op *op, bool waits, bool both_wait) {
+bool bursts::met(recv_op *op, met_in where, preference agreed) {
+    const bool exchange = met_in::exchange == where;
+    const bool both_wait = exchange || met_in::wait_of_both == where;
     if (0 == now_.open || now_.receives >= most_of_a_burst) {
         end(); // where they never end
         if (!both_wait || !timed(op->received)) {
-            return;
+            return both_wait && through_ring == usual_way(op->received);
         }
-        now_.size = op->received;
-        now_.way = ways_.choose(op->received, usual_way(op->received), favour_pieces);
-        now_.since = now_ns();
+        begin(op, exchange, agreed);
     }
-    now_.spoiled |= !waits || !quicker::same_size(op->received, now_.size);
+    const bool alike = exchange == now_.exchange && quicker::same_size(op->received, now_.size) &&
+                       (preference::nothing == agreed || way_of(agreed) == now_.way);
+    now_.spoiled |= met_in::call == where || !quicker::same_size(op->received, now_.size) || (both_wait && !alike);
     ++now_.open;
     ++now_.receives;
     op->burst = now_.number;
+    return both_wait && through_ring == way_of_one(op->received, exchange, agreed, alike);
+}
+
+// alike: it is as the burst that goes on.
+quicker::way bursts::way_of_one(std::uint64_t bytes, bool exchange, preference agreed, bool alike) const {
+    const quicker::way usual = usual_way(bytes);
+    if (!timed(bytes)) {
+        return usual;
+    }
+    if (alike) {
+        return now_.way;
+    }
+    return preference::nothing != agreed ? way_of(agreed) : (exchange ? exchanges_ : ways_).best(bytes, usual, favour);
+}
+
+void bursts::begin(const recv_op *op, bool exchange, preference agreed) {
+    now_.size = op->received;
+    now_.exchange = exchange;
+    now_.way = preference::nothing != agreed
+                   ? way_of(agreed)
+                   : (exchange ? exchanges_ : ways_).choose(op->received, usual_way(op->received), favour);
+    now_.since = now_ns();
 }
 
 void bursts::received(recv_op *op) {
@@ -52,8 +82,12 @@ void bursts::received(recv_op *op) {
 
 void bursts::end() {
     if (0 != now_.bytes && !now_.spoiled) {
-        ways_.took(now_.size, now_.way, now_.receives > 1, now_.bytes, now_ns() - now_.since);
+        (now_.exchange ? exchanges_ : ways_)
+            .took(now_.size, now_.way, now_.receives > 1, now_.bytes, now_ns() - now_.since);
         stats_.add(stat::receives_timed, now_.receives);
+        if (now_.exchange) {
+            said_[quicker::row(now_.size)].times = 0;
+        }
     }
     const std::uint32_t next = now_.number + 1;
     now_ = burst{};

@@ -40,6 +40,7 @@ struct copy_job {
     // Not for the interrupt thread: the other side idles and moves it, or the operation is a
     // blocking one, whose memory ends with the call. The application moves it when it waits.
     bool waiter_only = false;
+    bool kept = false;      // of a receive that goes another way, perhaps, when this rank comes to wait
     bool postponed = false; // until either application comes, or for a time
     int entry = -1;         // of the receiver's shared copies, -1: the words below
     std::atomic<std::uint64_t> own_next{0};
@@ -53,6 +54,16 @@ struct copy_job {
     send_op *send = nullptr;
     copy_job *link = nullptr;          // engine's list of open jobs
     copy_job *finished_link = nullptr; // lock-free list of finished ones
+
+    // A piece of it was taken. Of one that is set up.
+    bool is_begun() const { return next->load(std::memory_order_relaxed) != untouched(); }
+    // All of it at once, from all who might take pieces: they find none any more. A sender that was asked to write gets
+    // a second answer. False: somebody has begun. Relaxed: nothing was moved, so nothing is ordered.
+    bool take_back() {
+        std::uint64_t word = untouched();
+        return next->compare_exchange_strong(word, word + length, std::memory_order_relaxed);
+    }
+    std::uint64_t untouched() const { return static_cast<std::uint64_t>(generation) << generation_shift; }
 };
 
 // What a thread needs to take pieces of a job, captured under the gate.

@@ -107,7 +107,7 @@ struct endpoint {
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
     bool listed = false;  // in the engine's list of endpoints with pending messages
-    unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_way
+    unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_in_wait
 };
 
 } // namespace smartint

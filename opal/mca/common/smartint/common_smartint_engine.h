@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// The engine: endpoints, matching and rendezvous over rings, direct copies and the network,
-// driven by the application thread and, where the strategy says so, by an interrupt thread.
-// One per process (the components share it). Everything here is touched under the gate;
-// exceptions say so. What the interrupt thread may not do (call back into the components,
-// pack or unpack derived data) is left in lists that the application thread empties.
+// The engine: endpoints, matching and rendezvous over rings, direct copies and the network, driven by the application
+// thread and, where the strategy says so, by an interrupt thread. One per process (the components share it). Everything
+// here is touched under the gate; exceptions say so. What the interrupt thread may not do (call back into the
+// components, pack or unpack derived data) is left in lists that the application thread empties.
 //
-// Sources: engine.cc life, engine_peers.cc, engine_send.cc, engine_recv.cc, engine_self.cc messages to
-// oneself, engine_rndv.cc the rendezvous (SI 4.2.1), engine_fragments.cc, engine_copy.cc direct copies and
-// engine_rdma.cc reads and writes by the network how its data moves, engine_progress.cc the passes,
-// engine_board.cc arming and leaving, engine_listen.cc the thread at the transport's descriptor,
-// engine_crowded.cc whether cores are idle.
-// One-sided communication is in class rma.
+// Sources: engine.cc life, engine_peers.cc, engine_send.cc, engine_recv.cc, engine_self.cc messages to oneself,
+// engine_rndv.cc the rendezvous (SI 4.2.1), engine_near.cc which way its data goes inside a node, engine_fragments.cc,
+// engine_copy.cc direct copies and engine_rdma.cc reads and writes by the network how it moves, engine_progress.cc the
+// passes, engine_board.cc arming and leaving, engine_listen.cc the thread at the transport's descriptor,
+// engine_crowded.cc whether cores are idle. One-sided communication is in class rma.
 #pragma once
 
 #include <deque>
@@ -60,12 +58,11 @@ public:
     // ---- life (engine.cc); application thread, not under the gate
     // Parameters must have passed check_params. 0 or an errno; reported.
     int start(const params &p, const engine_identity &me, bool with_network);
-    // Under the gate: open the transport of an engine that was started without. 0, also when it
-    // is open or the parameters want none, or an errno; reported.
+    // Under the gate: open the transport of an engine that was started without. 0, also when it is open or the
+    // parameters want none, or an errno; reported.
     int open_network();
-    // Create (leader) or map the node's board. 0, or an errno: the caller goes without
-    // shared memory. slots: ranks of the job on this node.
-    // second_directory: where to try if the one of the parameters will not do, or nullptr.
+    // Create (leader) or map the node's board. 0, or an errno: the caller goes without shared memory. slots: ranks of
+    // the job on this node. second_directory: where to try if the one of the parameters will not do, or nullptr.
     // named: see segment::create. nodes: others that this job may have, see segment_shape.
     int create_board(std::uint32_t slots, const char *second_directory = nullptr,
                      void (*named)(const char *path) = nullptr, std::uint32_t nodes = layout::max_nodes);
@@ -125,9 +122,8 @@ public:
     void begin_wait();
     void end_wait();
     void refuse(); // count a message that can't be right: also one of a component's
-    // For an application that waits, outside the gate. If it found nothing and several threads of this process wait,
-    // it yields now and then: each looks for all, and with fewer cores than threads one that only looks keeps a useful
-    // one from running.
+    // For an application that waits, outside the gate. If it found nothing and several threads of this process wait, it
+    // yields now and then: each looks for all, and with fewer cores than threads would keep a useful one from running.
     void progress_in_wait() {
         if (0 == progress() && waiting_.load(std::memory_order_relaxed) > 1) { // 0 but with MPI_THREAD_MULTIPLE
             give_way();
@@ -397,14 +393,8 @@ private:
 
     // ---- rendezvous (engine_rndv.cc)
     static constexpr std::uint64_t share_from = 131072; // below, the answer costs too much
-    // key: r.key_bytes of it
-    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key);
+    void start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvous &r, const std::byte *key); // r.key_bytes
     void meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const;
-    enum class near_way : std::uint8_t; // of a message inside the node, as its RTS meets its receive
-    void start_inside_node(recv_op *op, const wire::rendezvous &r);
-    near_way choose_way(recv_op *op, const wire::rendezvous &r);
-    void ask_for_push(recv_op *op, bool postponed);
-    void read_by_copy(recv_op *op);
     void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
@@ -412,13 +402,26 @@ private:
     void on_cts(const std::byte *data, std::uint32_t bytes);
     void on_finish(const std::byte *data, std::uint32_t bytes);
 
+    // ---- inside the node (engine_near.cc)
+    enum class near_way : std::uint8_t; // of a message, as its RTS meets its receive
+    void start_inside_node(recv_op *op);
+    void start_by(recv_op *op, near_way way);
+    near_way choose_in_wait(recv_op *op);
+    near_way choose_outside_wait(const recv_op *op);
+    bool may_choose_again(const recv_op *op, near_way way) const;
+    bool of_exchange(const recv_op *op) const;
+    void choose_again();
+    void choose_again(copy_job *job);
+    void ask_for_push(recv_op *op, bool postponed);
+    void read_by_copy(recv_op *op);
+
     // ---- fragments (engine_fragments.cc)
     void activate(send_op *op);
     void deactivate(send_op *op);
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
-    // Or nothing more to send.
-    bool has_room(const send_op *op) const {
+    bool lingers(send_op *op) const;
+    bool has_room(const send_op *op) const { // or nothing more to send
         return op->peer->full_round != pump_round_ || op->peer->lost || op->failed || op->moved == op->wanted;
     }
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
@@ -566,10 +569,12 @@ private:
     bursts bursts_{params_, stats_};
     std::uint32_t copy_generation_ = 0;
     unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
-    // Of copies_, those this rank reads alone. Written under the gate; relaxed: a hint for others, read outside it,
-    // too.
-    std::atomic<unsigned> reads_{0};
+    // Of copies_, those this rank reads alone, and those whose way is chosen again when it waits. Written under the
+    // gate; relaxed: hints for others, read outside it, too.
+    std::atomic<unsigned> reads_{0}, kept_{0};
     unsigned reads() const { return reads_.load(std::memory_order_relaxed); }
+    unsigned kept() const { return kept_.load(std::memory_order_relaxed); }
+    void count_kept(int by) { kept_.store(kept() + static_cast<unsigned>(by), std::memory_order_relaxed); }
     void count_reads(const copy_job *job, int by) {
         if (nullptr != job->receive && job->entry < 0) {
             reads_.store(reads() + static_cast<unsigned>(by), std::memory_order_relaxed);
@@ -577,8 +582,7 @@ private:
     }
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
-    // what the interrupt thread may work on outside the gate, set by look()
-    copy_view thread_copy_;
+    copy_view thread_copy_; // what the interrupt thread may work on outside the gate, set by look()
 
     std::unique_ptr<rma> rma_; // nullptr: no window yet
     done_list<recv_op> done_receives_;

@@ -188,17 +188,21 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
     return std::min(mine, rings);
 }
 
-// Waiting means time for a copy of somebody else's: not where this rank has its own to read, or fragments to send.
+// Waiting means time for a copy of somebody else's: not where this rank has its own to read, or fragments to send, or
+// may want to have another way for one that its sender was asked to write.
 void engine::publish_inside() {
     if (board_.attached()) {
-        const bool time = application_waits() && 0 == reads() && !pumps_.load(std::memory_order_relaxed);
-        board_.set_progress(time ? layout::rank_waiting : layout::rank_inside);
+        const bool busy = 0 != reads() || 0 != kept() || pumps_.load(std::memory_order_relaxed);
+        board_.set_progress(!application_waits() ? layout::rank_inside
+                            : busy               ? layout::rank_busy
+                                                 : layout::rank_waiting);
     }
 }
 
 // With nothing outstanding leave() says nothing.
 void engine::hide_wait() {
-    if (0 == outstanding_ && !application_waits() && board_.attached() && board_.shows(layout::rank_waiting)) {
+    if (0 == outstanding_ && !application_waits() && board_.attached() &&
+        (board_.shows(layout::rank_waiting) || board_.shows(layout::rank_busy))) {
         board_.set_progress(layout::rank_outside);
     }
 }
@@ -211,9 +215,11 @@ void engine::thread_begins() {
 
 void engine::thread_ends() {
     if (board_.attached()) {
-        // other application threads may sit in waits (MPI_THREAD_MULTIPLE)
-        board_.set_progress(0 != waiting_.load(std::memory_order_relaxed) ? layout::rank_waiting
-                                                                          : layout::rank_outside);
+        if (0 != waiting_.load(std::memory_order_relaxed)) {
+            publish_inside(); // other application threads sit in waits (MPI_THREAD_MULTIPLE)
+        } else {
+            board_.set_progress(layout::rank_outside);
+        }
     }
 }
 
@@ -222,8 +228,9 @@ void engine::thread_ends() {
 __attribute__((noinline)) void engine::leave_slow() {
     const bool armed = std::exchange(armed_now_, false);
     calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (!thread_ || 0 != waiting_.load(std::memory_order_relaxed)) {
-        if (!thread_ && board_.attached()) {
+    const bool others_wait = 0 != waiting_.load(std::memory_order_relaxed);
+    if (!thread_ || others_wait) {
+        if (!others_wait && board_.attached()) {
             board_.set_progress(layout::rank_outside);
         }
         gate_.leave();

@@ -355,6 +355,13 @@ void engine::unlist(copy_job *job) {
         }
     }
     forget_postponed(job);
+    if (job->kept) {
+        job->kept = false;
+        count_kept(-1);
+        if (0 == kept() && !by_thread_) {
+            publish_inside(); // it may have time now
+        }
+    }
     if (nullptr != job->receive && job->entry >= 0) {
         shared_copies_ &= ~(1ULL << job->entry);
         job->entry = -1;

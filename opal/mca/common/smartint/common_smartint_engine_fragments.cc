@@ -18,6 +18,7 @@ constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 // way: an answer to a message that comes the other way would stand behind all of it, and the two
 // directions would take turns.
 constexpr std::uint64_t most_in_a_pass = 131072;
+constexpr std::uint64_t longest_linger_ns = 20000;
 
 } // namespace
 
@@ -57,15 +58,30 @@ unsigned engine::pump_sends() {
     for (send_op *op = active_head_; nullptr != op;) {
         send_op *next = op->active_link;
         const std::uint64_t before = op->moved;
-        const bool over = wire::mode::write == op->how ? pump_writes(op) : has_room(op) && pump_fragments(op);
-        events += (over || before != op->moved) ? 1 : 0;
-        if (over) {
+        const bool over = op->lingers_since != 0 ||
+                          (wire::mode::write == op->how ? pump_writes(op) : has_room(op) && pump_fragments(op));
+        const bool ends = over && !lingers(op);
+        events += (ends || before != op->moved) ? 1 : 0;
+        if (ends) {
             deactivate(op);
             complete(op);
         }
         op = next;
     }
     return events;
+}
+
+// All of it is handed over. A blocking send of an exchange ends together with its receives, if that takes no more than
+// a moment: as in MPI_Sendrecv, whose caller would leave with transfers under way, and ring its thread for the rest,
+// and come back at once to wait for them. To wait longer it would depend on others.
+bool engine::lingers(send_op *op) const {
+    const bool receives = 0 != op->peer->streams || bursts_.in_exchange();
+    if (!op->blocking || op->failed || by_thread_ || !receives) {
+        return false;
+    }
+    const std::uint64_t now = now_ns();
+    op->lingers_since = 0 == op->lingers_since ? now : op->lingers_since;
+    return now - op->lingers_since < longest_linger_ns;
 }
 
 // Packed data in fragments, as far as credits and room allow. True when all is handed over.

@@ -14,7 +14,9 @@
 namespace smartint {
 namespace {
 
-constexpr unsigned ring_batch = 32;    // records of one pass
+constexpr unsigned ring_batch = 32; // records of one pass
+// Of them fragments, where the application sends some too, and waits: neither direction runs far ahead of the other.
+constexpr unsigned fragments_of_sender = 4;
 constexpr unsigned network_every = 16; // passes between looks at a quiet network: a look is a
                                        // system call (110 ns), a pass without it a few ns
 constexpr unsigned chores_every = 1024;
@@ -154,6 +156,10 @@ unsigned engine::look_at_network() {
 // moves: the caller's are moved too, to their end. While it reads alone it has no time for others' (publish_inside).
 inline unsigned engine::look_at_copies(bool moves) {
     unsigned events = 0;
+    if (0 != kept() && moves) {
+        choose_again();
+        publish_inside();
+    }
     const bool reading = 0 != reads() && moves;
     if (reading) {
         publish_inside();
@@ -175,6 +181,8 @@ unsigned engine::poll_ring() {
     // Up to the end of a caller's blocking receive: what comes behind may be for its next one, and
     // would be kept as unexpected.
     caller_done_ = false;
+    const bool sends = nullptr != active_head_;
+    unsigned fragments = 0;
     for (; n < ring_batch && !caller_done_; ++n) {
         std::uint64_t word = 0;
         const std::byte *payload = nullptr;
@@ -201,9 +209,15 @@ unsigned engine::poll_ring() {
                 on_eager(from, payload, ring_word::bytes(word));
             } else {
                 dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
+                fragments += wire::data == ring_word::type(word) ? 1 : 0;
             }
         }
         ring_.release();
+        if ((fragments >= fragments_of_sender || !sends) && nullptr != active_head_ && !by_thread_ &&
+            application_waits()) {
+            ++n;
+            break;
+        }
     }
     return n;
 }

@@ -4,11 +4,8 @@
 // The rendezvous (SI 2.4.1, 4.2.1). Three ways, chosen by the receiver:
 //   read   RTS -> the receiver reads from the sender's memory -> FIN to the sender
 //   write  RTS -> CTS with an address -> the sender writes -> FIN to the receiver
-//          (both by the network: engine_rdma.cc; inside a node: engine_copy.cc)
+//          (both by the network: engine_rdma.cc; inside a node: engine_near.cc, engine_copy.cc)
 //   copy   RTS -> CTS -> fragments, with credits
-// Inside a node reading is a direct copy by the kernel, paid by whoever calls. So where the
-// receiver computes and the sender sits in MPI, the receiver's thread is woken briefly to answer
-// with a CTS, and the sender, which has nothing better to do, writes. All of them: near_way.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +31,7 @@ void engine::start_rendezvous(recv_op *op, endpoint *from, const wire::rendezvou
     track(op);
     op->id = receives_.add(op);
     if (route::shared == from->way) {
-        start_inside_node(op, r);
+        start_inside_node(op);
     } else {
         start_by_network(op, r, key);
     }
@@ -45,6 +42,7 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     op->peer = from;
     op->remote_id = r.sender;
     op->remote_address = r.address;
+    op->rts_flags = r.flags;
     op->announced = r.length;
     op->received = std::min(r.length, op->capacity);
     op->arrived = 0;
@@ -61,102 +59,6 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     op->reading_bytes = 0;
     op->asked = wire::mode::none;
     op->state = op_state::moving;
-}
-
-enum class engine::near_way : std::uint8_t {
-    fragments, // the sender's, through its ring: no direct copy is possible
-    streamed,  // the same, as both sides wait
-    pushed,    // a direct copy by the sender, which waits; this side helps where it comes to wait
-    postponed, // a copy by whichever application comes first, as both compute and no core is idle
-    read,      // a direct copy by this side
-};
-
-void engine::start_inside_node(recv_op *op, const wire::rendezvous &r) {
-    switch (const near_way way = choose_way(op, r)) {
-    case near_way::fragments:
-        fly(op);
-        answer(op, wire::mode::copy);
-        break;
-    case near_way::streamed:
-        op->streamed = true;
-        ++op->peer->streams; // it is busy now, but with what this side waits for
-        fly(op);
-        answer(op, wire::mode::copy, true);
-        break;
-    case near_way::pushed:
-    case near_way::postponed:
-        ask_for_push(op, near_way::postponed == way);
-        break;
-    case near_way::read:
-        read_by_copy(op);
-        break;
-    }
-}
-
-// Once for each message: the receives of a burst are counted here, and whether cores are idle is found out.
-engine::near_way engine::choose_way(recv_op *op, const wire::rendezvous &r) {
-    endpoint *from = op->peer;
-    if (!may_copy(from) || 0 == (r.flags & wire::rts_readable) || nullptr == op->buffer ||
-        op->received >= copy_job::offset_mask) {
-        return near_way::fragments;
-    }
-    const bool sender_idle = board_slot(&segment_.slot(from->slot)).waiting();
-    const bool waits = op->blocking || (!by_thread_ && application_waits());
-    // Where both wait, the one copies into the ring and the other out of it, through their caches: half of a
-    // copy by the kernel goes into finding the pages. They have to run at the same time, though, so what is large
-    // goes in pieces that either takes (do_copies hands it over), unless that was found to be slower.
-    const bool both_wait = rendezvous_kind::automatic == rendezvous_ && waits && (sender_idle || 0 != from->streams);
-    bursts_.met(op, waits, both_wait);
-    if (both_wait && bursts_.by_ring(op)) {
-        return near_way::streamed;
-    }
-    if (rendezvous_kind::automatic != rendezvous_) {
-        return rendezvous_kind::write == rendezvous_ ? near_way::pushed : near_way::read;
-    }
-    if (waits) {
-        return near_way::read;
-    }
-    if (sender_idle) {
-        // It only waits: let it write. Little is read by whoever is here: an answer and a finish take as long.
-        return by_thread_ || op->received >= share_from ? near_way::pushed : near_way::read;
-    }
-    // It computes, or is about to go back to it, and is left alone. So is this side's thread, for a time, where no core
-    // is idle.
-    const bool worth_postponing =
-        !by_thread_ && op->received >= std::max(share_from, arming_floor(from) + 1) && ~0ULL != shared_copies_;
-    return worth_postponing && crowded() ? near_way::postponed : near_way::read;
-}
-
-// The sender writes, and this side's application takes pieces when it waits. postponed: so does the sender's, and
-// nobody is woken.
-void engine::ask_for_push(recv_op *op, bool postponed) {
-    stats_.add(stat::pushes_requested);
-    op->job.receive = op;
-    begin_copy(op->job, op->peer, op->buffer, op->remote_address, op->received, false);
-    op->job.waiter_only = true;
-    if (!share_copy(op->job, 0)) {
-        op->job.receive = nullptr; // the sender's alone
-    } else {
-        list(&op->job);
-        if (postponed) {
-            postpone_copy(&op->job);
-        }
-    }
-    answer(op, wire::mode::copy_into, !postponed);
-}
-
-void engine::read_by_copy(recv_op *op) {
-    op->job.receive = op;
-    begin_copy(op->job, op->peer, op->buffer, op->remote_address, op->received, false);
-    // not worth a wake: kept for the wait
-    op->job.waiter_only |= !by_thread_ && op->received <= arming_floor(op->peer);
-    list(&op->job);
-    // To one that computes it would have been sent whole: its sender is not kept waiting for this rank's next call. Nor
-    // in a wait, which may end before it looks at its copies.
-    if (!by_thread_ && op->received <= op->peer->eager_if_room) {
-        while (copy_step(view_of(&op->job), false)) {}
-        collect_finished_copies();
-    }
 }
 
 // key: r.key_bytes of it
@@ -219,7 +121,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
 // Is this an answer that this send can have got? Checked before anything is changed: the true
 // one may still come.
 bool engine::fits(const send_op &op, const wire::answer &a) const {
-    // A second answer comes where a shared copy failed at the receiver.
+    // A second answer comes where a shared copy failed at the receiver, or was taken back by it.
     const bool again = op_state::moving == op.state && op.job.entry >= 0 && wire::mode::copy == a.how;
     // A receiver that wants nothing sends a finish instead.
     if ((op_state::rts_sent != op.state && !again) || op.peer->name != a.name || 0 == a.length ||
@@ -264,6 +166,7 @@ void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
     op->wanted = a.length;
     op->moved = 0;
     op->consumed = 0;
+    op->lingers_since = 0;
     op->how = a.how;
     if (wire::mode::copy_into == a.how) {
         write_by_copy(op, a.shared);

@@ -41,6 +41,12 @@ inline __attribute__((always_inline)) network::result into_ring(ring_producer &r
     return network::result::done;
 }
 
+std::uint16_t flag_of(bursts::preference p) {
+    return bursts::preference::ring == p     ? wire::rts_by_ring
+           : bursts::preference::pieces == p ? wire::rts_in_pieces
+                                             : 0;
+}
+
 } // namespace
 
 // Fast path: a record in the peer's ring. No lock, no system call, no allocation.
@@ -341,6 +347,9 @@ wire::rendezvous engine::compose_rts(send_op *op, std::byte *behind) {
         if (nullptr != op->buffer && may_copy(op->peer)) {
             r.flags |= wire::rts_readable;
             r.address = reinterpret_cast<std::uint64_t>(op->buffer);
+            if (0 != shown_receives_ || 0 != kept()) {
+                r.flags |= wire::rts_exchange | flag_of(bursts_.prefers(op->length));
+            }
         }
         return r;
     }

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 12;
+inline constexpr std::uint32_t version = 13;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -117,6 +117,7 @@ enum rank_state : std::uint32_t {
     rank_inside = 1,  // the application is in the engine, and may leave any moment
     rank_thread = 2,  // it computes, and its interrupt thread is at work
     rank_waiting = 3, // the application waits in MPI: it has time for a copy
+    rank_busy = 4,    // the application waits in MPI, and has data to move for its own messages
 };
 
 enum wanted_state : std::uint32_t {

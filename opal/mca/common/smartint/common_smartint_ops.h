@@ -147,6 +147,7 @@ struct recv_op {
     // of a rendezvous; a whole message touches nothing from here on
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
+    std::uint16_t rts_flags = 0;         // the sender's
     std::uint64_t arrived = 0;           // bytes that came in, copy pipeline
     std::uint64_t moved = 0;             // of them, bytes in place
     std::uint64_t credited = 0;          // bytes the sender was told of
@@ -189,10 +190,11 @@ struct send_op {
     std::uint64_t id = 0;
     std::uint64_t remote_id = 0;
     std::uint64_t remote_address = 0;
-    std::uint64_t wanted = 0;   // bytes the receiver takes
-    std::uint64_t moved = 0;    // bytes handed to the transport
-    std::uint64_t consumed = 0; // bytes the receiver acknowledged, copy pipeline
-    bool writing = false;       // a network write is not completed; `completion` is in use
+    std::uint64_t wanted = 0;        // bytes the receiver takes
+    std::uint64_t moved = 0;         // bytes handed to the transport
+    std::uint64_t consumed = 0;      // bytes the receiver acknowledged, copy pipeline
+    std::uint64_t lingers_since = 0; // ns: all is handed over, and its caller is kept; see engine::lingers
+    bool writing = false;            // a network write is not completed; `completion` is in use
     network_completion completion;
     network_memory memory;      // registered, for a read or write by the network
     network_key key;            // of the receiver's memory

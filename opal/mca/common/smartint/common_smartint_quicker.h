@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace smartint {
 
@@ -22,76 +23,115 @@ public:
 
     static bool same_size(std::uint64_t a, std::uint64_t b) { return row(a) == row(b); }
 
+    static constexpr unsigned sizes = 12; // told apart: 4 KiB to 8, and so on, 8 MiB and more
+    static unsigned row(std::uint64_t bytes) {
+        return static_cast<unsigned>(
+            std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - smallest, 0, int{sizes} - 1));
+    }
+
     // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its
-    // turn, then the quicker one, and once in `again` times the other, as machines change. `otherwise` where it was not
-    // found out in most_turns, as what was done could not be timed; after a while it is tried anew. favour: the first
-    // one is taken unless the second is quicker by more than so many percent.
+    // turn, then the quicker one, and now and then the other for some in a row, as machines change, and what was found
+    // out at first may be wrong: after `soonest` of them, then after twice as many, up to `latest`. `otherwise` where
+    // it was not found out in most_turns, as what was done could not be timed; after a while it is tried anew. favour:
+    // the first one is taken unless the second is quicker by more than so many percent.
     way choose(std::uint64_t bytes, way otherwise, unsigned favour = 0) {
         one_size &s = sizes_[row(bytes)];
-        const pair &p = s.ways[s.several];
+        pair &p = s.pairs[s.several];
         const unsigned use = s.uses++;
         if (!known(p)) {
-            if (s.turns[s.several]++ % anew >= most_turns) {
+            if (p.turns++ % anew >= most_turns) {
                 return otherwise;
             }
             // Not by turns: where one and several take turns too, each would see one way only.
-            return 0 != std::popcount(use) % 2 ? way::second : way::first;
+            const unsigned turn = row(bytes) >= large ? use / in_a_row(bytes) : std::popcount(use);
+            return 0 != turn % 2 ? way::second : way::first;
         }
-        return (way::second == better(p, favour)) != (0 == s.uses % again) ? way::second : way::first;
+        if (const way now = better(p, favour); now != p.taken || 0 == p.pause) {
+            p.taken = now;
+            p.pause = soonest;
+            p.since = 0;
+        }
+        if (++p.since < p.pause) {
+            return p.taken;
+        }
+        if (p.since - p.pause + 1 >= in_a_row(bytes)) {
+            p.pause = std::min(2 * p.pause, latest);
+            p.since = 0;
+        }
+        return other(p.taken);
     }
     // Whether messages of so many bytes, one or several as the last ones were, have been timed either way.
     bool known(std::uint64_t bytes) const {
         const one_size &s = sizes_[row(bytes)];
-        return known(s.ways[s.several]);
+        return known(s.pairs[s.several]);
     }
     // The way of what is not timed.
     way best(std::uint64_t bytes, way otherwise, unsigned favour = 0) const {
         const one_size &s = sizes_[row(bytes)];
-        return known(s.ways[s.several]) ? better(s.ways[s.several], favour) : otherwise;
+        return known(s.pairs[s.several]) ? better(s.pairs[s.several], favour) : otherwise;
     }
 
     // One message of this size, or several, `moved` bytes in all, went this way and took so long. At first the least
     // counts, as memory is touched for the first time; then a running mean, in which more than twice the mean counts as
-    // twice: a processor lost once changes little, one lost often (more threads than processors) much.
+    // twice: a processor lost once changes little, one lost often (more threads than processors) much. Then the first
+    // ones after those that went the other way do not count: they find no caches filled.
     void took(std::uint64_t bytes, way how, bool several, std::uint64_t moved, std::uint64_t ns) {
         one_size &s = sizes_[row(bytes)];
         s.several = several ? 1 : 0;
-        one_way &w = s.ways[s.several][static_cast<unsigned>(how)];
+        pair &p = s.pairs[s.several];
+        one_way &w = p.ways[static_cast<unsigned>(how)];
         const std::uint64_t cost = ns * 65536 / moved;
         if (w.tries < tries) {
             w.cost = 0 == w.tries ? cost : std::min(cost, w.cost);
             ++w.tries;
-        } else {
-            w.cost = (3 * w.cost + std::min(cost, 2 * w.cost + 1)) / 4;
+            return;
         }
+        if (how != p.last) {
+            p.last = how;
+            p.row = 0;
+        }
+        if (p.row + 1 < in_a_row(bytes)) {
+            ++p.row;
+            return;
+        }
+        w.cost = (3 * w.cost + std::min(cost, 2 * w.cost + 1)) / 4;
     }
 
-    static constexpr unsigned tries = 4;
+    static constexpr unsigned tries = 6;
     static constexpr unsigned most_turns = 16 * tries;
     static constexpr unsigned anew = 16 * most_turns;
-    static constexpr unsigned again = 63; // odd, for the same reason
+    static constexpr unsigned soonest = 16;
+    static constexpr unsigned latest = 512;
+    // A ring by which nothing large went for a while is cold, all of it: 64 KiB both ways took 8.7 us, the fifth 3.5.
+    // Of small ones not three, from which their sender would conclude something (common_smartint_answers.h).
+    static unsigned in_a_row(std::uint64_t bytes) { return row(bytes) >= large ? tries : 2; }
 
 private:
     struct one_way {
         std::uint64_t cost = 0; // ns for 64 KiB
         unsigned tries = 0;
     };
-    using pair = one_way[2];
+    struct pair {
+        one_way ways[2];
+        unsigned turns = 0; // of choose() without knowing
+        unsigned pause = 0; // of choose(), before the other way is tried anew; 0: not chosen yet
+        unsigned since = 0; // of choose(), since then
+        way taken = way::first;
+        way last = way::first; // that one took
+        unsigned row = 0;      // how many before it in a row, up to what matters
+    };
     struct one_size {
-        pair ways[2];           // of one message, of several
-        unsigned turns[2] = {}; // of choose() without knowing
+        pair pairs[2]; // of one message, of several
         unsigned several = 0;
         unsigned uses = 0;
     };
-    static constexpr int smallest = 12; // 4 KiB to 8
-    static constexpr int sizes = 12;    // 8 MiB and more
+    static constexpr int smallest = 12;  // 4 KiB
+    static constexpr unsigned large = 4; // 64 KiB to 128
 
-    static unsigned row(std::uint64_t bytes) {
-        return static_cast<unsigned>(std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - smallest, 0, sizes - 1));
-    }
-    static bool known(const pair &p) { return p[0].tries >= tries && p[1].tries >= tries; }
+    static way other(way w) { return way::first == w ? way::second : way::first; }
+    static bool known(const pair &p) { return p.ways[0].tries >= tries && p.ways[1].tries >= tries; }
     static way better(const pair &p, unsigned favour) {
-        return p[1].cost * (100 + favour) < p[0].cost * 100 ? way::second : way::first;
+        return p.ways[1].cost * (100 + favour) < p.ways[0].cost * 100 ? way::second : way::first;
     }
 
     one_size sizes_[sizes];

@@ -46,6 +46,11 @@ struct match_sync {
 enum rts_flags : std::uint16_t {
     rts_readable = 1, // address is valid: the receiver may read from it
     rts_writes = 2,   // the sender can write into the receiver's memory over the network
+    // Inside a node: the sender has a receive open itself, as in MPI_Sendrecv, and would have both directions go
+    // through the rings or in pieces, or does not know.
+    rts_exchange = 4,
+    rts_by_ring = 8,
+    rts_in_pieces = 16,
 };
 
 struct rendezvous {
