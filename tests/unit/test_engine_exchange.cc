@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Two ranks of a node that send to each other, as by MPI_Sendrecv, and what of a message is decided in the wait only.
+#include "common_smartint_clock.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -79,18 +80,24 @@ void look_only(engine &e) {
     e.leave();
 }
 
+// As if e had found out one half of what it has to, with others.
+void go_on(engine &e, bursts::preference way) {
+    bursts &b = engine_access::receives(e);
+    for (unsigned i = 0; i < quicker::tries; ++i) {
+        recv_op op;
+        op.received = small;
+        b.prefers(small);
+        b.met(&op, bursts::met_in::exchange, way);
+        b.received(&op);
+    }
+}
+
 // Else one would fill and empty rings while the other reads.
 TEST(exchange, both_directions_go_the_same_way_and_both_ways_are_tried) {
     params p = with("auto");
     p.timed_bytes = big;
     node_pair n(p);
-    for (unsigned i = 0; i < quicker::tries; ++i) { // b, of the higher slot, is by so many ahead
-        recv_op op;
-        op.received = small;
-        engine_access::receives(n.b).prefers(small);
-        engine_access::receives(n.b).met(&op, bursts::met_in::exchange, bursts::preference::pieces);
-        engine_access::receives(n.b).received(&op);
-    }
+    go_on(n.b, bursts::preference::pieces); // of the higher slot, and ahead
     EXPECT_NE(engine_access::receives(n.a).prefers(small), engine_access::receives(n.b).prefers(small));
     unsigned by_ring = 0;
     for (unsigned round = 0; round < 2 * quicker::tries; ++round) {
@@ -113,10 +120,12 @@ TEST(exchange, both_directions_go_the_same_way_and_both_ways_are_tried) {
 }
 
 // As in MPI_Sendrecv: left in between, the rank would ring its thread for the rest.
-TEST(exchange, a_blocking_send_ends_with_the_receives_if_they_come_at_once) {
-    node_pair n(by_ring_up_to(big));
-    unsigned together = 0;
-    for (int round = 0; round < 50; ++round) {
+TEST(exchange, a_blocking_send_ends_with_the_receives_or_a_moment_later) {
+    params p = with("auto");
+    p.timed_bytes = big;
+    for (const bool comes : {true, false}) {
+        node_pair n(p);
+        go_on(n.a, bursts::preference::pieces); // the ring's turn, and a decides
         both_ways x(n, small);
         x.to_b.blocking = true;
         n.a.begin_wait();
@@ -125,45 +134,50 @@ TEST(exchange, a_blocking_send_ends_with_the_receives_if_they_come_at_once) {
         n.b.receive(&x.at_b);
         n.a.send(&x.to_b);
         n.b.send(&x.to_a);
-        n.b.progress();
-        bool all_sent = false;
-        bool before = false; // it ended while its receive was open
-        wait_until("the send", [&] {
-            n.a.progress();
-            all_sent = all_sent || small == x.to_b.moved;
-            const bool ended = op_state::done == x.to_b.state.seen();
-            before = ended && 0 == x.at_a.delivered;
-            if (all_sent && !ended) {
+        n.b.progress(); // answers a
+        look_only(n.a); // answers b, and hands over all
+        ASSERT_EQ(small, x.to_b.moved);
+        ASSERT_NE(op_state::done, x.to_b.state.seen());
+        ASSERT_NE(0U, x.to_b.lingers_since);
+        if (comes) {
+            x.to_b.lingers_since = now_ns(); // so that this machine's speed is no matter
+            const std::uint64_t long_time = 60'000'000'000;
+            x.to_b.lingers_since += long_time;
+            wait_until("the receive", [&] {
+                EXPECT_NE(op_state::done, x.to_b.state.seen());
                 n.b.progress();
-            }
-            return ended;
-        });
-        together += before ? 0 : 1;
+                n.a.progress();
+                return 1 == x.at_a.delivered;
+            });
+        } else {
+            wait_until("a moment", [&] {
+                n.a.progress();
+                return op_state::done == x.to_b.state.seen();
+            });
+            EXPECT_EQ(0U, x.at_a.delivered);
+            EXPECT_TRUE(engine_access::receives(n.a).late()) << "no other send waits for these";
+        }
+        n.a.progress();
+        EXPECT_EQ(op_state::done, x.to_b.state.seen());
         x.to_b.delivered = 1; // nobody is called for it
         x.end();
+        EXPECT_EQ(1U, count(n.a, stat::writes_app));
         n.a.end_wait();
         n.b.end_wait();
     }
-    EXPECT_GT(together, 0U);
-    // b does not come any more: it ends all the same
-    both_ways x(n, small);
-    x.to_b.blocking = true;
-    n.a.begin_wait();
-    n.b.begin_wait();
-    n.a.receive(&x.at_a);
-    n.b.receive(&x.at_b);
-    n.a.send(&x.to_b);
-    n.b.send(&x.to_a);
-    n.b.progress();
-    wait_until("the send alone", [&] {
-        n.a.progress();
-        return op_state::done == x.to_b.state.seen();
-    });
-    EXPECT_EQ(0U, x.at_a.delivered);
-    x.to_b.delivered = 1;
-    x.end();
-    n.a.end_wait();
-    n.b.end_wait();
+}
+
+TEST(exchange, a_copy_is_taken_back_before_its_first_piece_only) {
+    copy_job job;
+    job.generation = 7;
+    job.length = big;
+    for (const bool begun : {false, true}) {
+        job.own_next = std::uint64_t{7} << copy_job::generation_shift | (begun ? 4096 : 0);
+        EXPECT_EQ(begun, job.is_begun());
+        EXPECT_EQ(!begun, job.take_back());
+        EXPECT_EQ(begun ? 4096 : big, job.own_next & copy_job::offset_mask);
+        EXPECT_EQ(7U, job.own_next >> copy_job::generation_shift);
+    }
 }
 
 TEST(exchange, one_that_is_met_in_a_call_goes_by_the_ring_once_both_wait) {
@@ -171,8 +185,10 @@ TEST(exchange, one_that_is_met_in_a_call_goes_by_the_ring_once_both_wait) {
     late_one x(n, small);
     for (int i = 0; i < 5; ++i) {
         n.a.progress();
+        look_only(n.b);
     }
     EXPECT_EQ(0U, x.to_b.delivered) << "nobody moves it while b does not wait";
+    EXPECT_TRUE(engine_access::copies_open(n.b));
     x.wait_too();
     EXPECT_EQ(layout::rank_busy, shown(n.b)) << "it waits, and may have to move it";
     x.end();

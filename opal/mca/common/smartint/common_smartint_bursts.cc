@@ -10,7 +10,8 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_of_a_burst = 256;
-constexpr unsigned most_said = 1024;
+constexpr unsigned most_said = 512;
+constexpr unsigned most_vain = 4;
 
 } // namespace
 
@@ -41,7 +42,8 @@ bool bursts::met(recv_op *op, met_in where, preference agreed) {
     }
     const bool alike = exchange == now_.exchange && quicker::same_size(op->received, now_.size) &&
                        (preference::nothing == agreed || way_of(agreed) == now_.way);
-    now_.spoiled |= met_in::call == where || !quicker::same_size(op->received, now_.size) || (both_wait && !alike);
+    const bool else_where = both_wait ? !alike : met_in::call == where || through_ring == now_.way;
+    now_.spoiled |= else_where || !quicker::same_size(op->received, now_.size);
     ++now_.open;
     ++now_.receives;
     op->burst = now_.number;
@@ -80,14 +82,24 @@ void bursts::received(recv_op *op) {
     op->burst = 0;
 }
 
+// What is being tried may be the slower way by far, and the other ranks would go it for as long as it is not timed.
+void bursts::end_in_vain(said *s) {
+    if (0 != s->times && most_vain == ++s->vain) {
+        exchanges_.give_up(now_.size);
+        s->way = exchanges_.best(now_.size, usual_way(now_.size), favour);
+    }
+}
+
 void bursts::end() {
     if (0 != now_.bytes && !now_.spoiled) {
         (now_.exchange ? exchanges_ : ways_)
             .took(now_.size, now_.way, now_.receives > 1, now_.bytes, now_ns() - now_.since);
         stats_.add(stat::receives_timed, now_.receives);
         if (now_.exchange) {
-            said_[quicker::row(now_.size)].times = 0;
+            said_[quicker::row(now_.size)] = said{};
         }
+    } else if (now_.exchange) {
+        end_in_vain(&said_[quicker::row(now_.size)]);
     }
     const std::uint32_t next = now_.number + 1;
     now_ = burst{};

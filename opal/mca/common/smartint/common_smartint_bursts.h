@@ -15,8 +15,8 @@
 namespace smartint {
 
 // Receives are timed from the first that both sides wait for until none is left, or until they are many: they all go
-// the way of the first, and their time decides for those after them. One by itself and several at a time are different
-// things.
+// the way of the first, unless something else was agreed, and their time decides for those after them. One by itself
+// and several at a time are different things.
 class bursts {
 public:
     bursts(const params &p, stats &counters) : params_(p), stats_(counters) {} // both outlive it
@@ -26,7 +26,8 @@ public:
     // The way that a rank would have both directions of an exchange go. nothing: it does not find that out, as it
     // receives none of this size so, or none that could be timed. The receiver chooses for itself then.
     enum class preference : std::uint8_t { nothing, pieces, ring };
-    // This rank's, for the RTS of a message of so many bytes. The same until receives were timed.
+    // This rank's, for the RTS of a message of so many bytes: the quicker way, or one that is being tried. The same
+    // until receives were timed, or cannot be.
     preference prefers(std::uint64_t bytes);
 
     // In what a message was met by its RTS: a call that does not wait, or a wait; one of the sender too, or of both in
@@ -35,8 +36,11 @@ public:
     // Each that a direct copy could serve. agreed: the way, of one of an exchange. By the ring? Only where both wait.
     bool met(recv_op *op, met_in where, preference agreed = preference::nothing);
     bool in_exchange() const { return 0 != now_.open && now_.exchange; } // receives of one are not complete
-    void spoil() { now_.spoiled = true; }                                // one went another way
-    void received(recv_op *op);                                          // one that was met is complete
+    // They did not end within a moment. Asked until others have begun.
+    void note_late() { now_.late = true; }
+    bool late() const { return now_.late; }
+    void spoil() { now_.spoiled = true; } // one went another way
+    void received(recv_op *op);           // one that was met is complete
 
 private:
     // to `quicker`
@@ -48,6 +52,7 @@ private:
         unsigned open = 0; // not complete yet
         unsigned receives = 0;
         bool exchange = false;
+        bool late = false;    // see note_late
         bool spoiled = false; // one was met without a wait or went another way, sizes differ much, or one failed
         quicker::way way = in_pieces;
         std::uint64_t size = 0;  // of the first
@@ -74,8 +79,10 @@ private:
     struct said {
         quicker::way way = in_pieces;
         unsigned times = 0; // since receives were timed; 0: to be chosen
+        unsigned vain = 0;  // bursts since then that could not be timed
     };
     said said_[quicker::sizes];
+    void end_in_vain(said *s);
 };
 
 } // namespace smartint

@@ -40,7 +40,7 @@ struct copy_job {
     // Not for the interrupt thread: the other side idles and moves it, or the operation is a
     // blocking one, whose memory ends with the call. The application moves it when it waits.
     bool waiter_only = false;
-    bool kept = false;      // of a receive that goes another way, perhaps, when this rank comes to wait
+    bool undecided = false; // of a receive that goes another way, perhaps, when this rank comes to wait
     bool postponed = false; // until either application comes, or for a time
     int entry = -1;         // of the receiver's shared copies, -1: the words below
     std::atomic<std::uint64_t> own_next{0};

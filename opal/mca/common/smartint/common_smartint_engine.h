@@ -420,7 +420,7 @@ private:
     void deactivate(send_op *op);
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
-    bool lingers(send_op *op) const;
+    bool lingers(send_op *op);
     bool has_room(const send_op *op) const { // or nothing more to send
         return op->peer->full_round != pump_round_ || op->peer->lost || op->failed || op->moved == op->wanted;
     }
@@ -571,10 +571,10 @@ private:
     unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
     // Of copies_, those this rank reads alone, and those whose way is chosen again when it waits. Written under the
     // gate; relaxed: hints for others, read outside it, too.
-    std::atomic<unsigned> reads_{0}, kept_{0};
+    std::atomic<unsigned> reads_{0}, undecided_{0};
     unsigned reads() const { return reads_.load(std::memory_order_relaxed); }
-    unsigned kept() const { return kept_.load(std::memory_order_relaxed); }
-    void count_kept(int by) { kept_.store(kept() + static_cast<unsigned>(by), std::memory_order_relaxed); }
+    unsigned undecided() const { return undecided_.load(std::memory_order_relaxed); }
+    void count_undecided(int by) { undecided_.store(undecided() + by, std::memory_order_relaxed); }
     void count_reads(const copy_job *job, int by) {
         if (nullptr != job->receive && job->entry < 0) {
             reads_.store(reads() + static_cast<unsigned>(by), std::memory_order_relaxed);

@@ -192,7 +192,7 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
 // may want to have another way for one that its sender was asked to write.
 void engine::publish_inside() {
     if (board_.attached()) {
-        const bool busy = 0 != reads() || 0 != kept() || pumps_.load(std::memory_order_relaxed);
+        const bool busy = 0 != reads() || 0 != undecided() || pumps_.load(std::memory_order_relaxed);
         board_.set_progress(!application_waits() ? layout::rank_inside
                             : busy               ? layout::rank_busy
                                                  : layout::rank_waiting);

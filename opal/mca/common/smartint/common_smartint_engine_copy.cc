@@ -355,10 +355,11 @@ void engine::unlist(copy_job *job) {
         }
     }
     forget_postponed(job);
-    if (job->kept) {
-        job->kept = false;
-        count_kept(-1);
-        if (0 == kept() && !by_thread_) {
+    if (job->undecided) {
+        job->undecided = false;
+        count_undecided(-1);
+        bursts_.spoil(); // it was over before
+        if (0 == undecided() && !by_thread_) {
             publish_inside(); // it may have time now
         }
     }

@@ -73,15 +73,18 @@ unsigned engine::pump_sends() {
 
 // All of it is handed over. A blocking send of an exchange ends together with its receives, if that takes no more than
 // a moment: as in MPI_Sendrecv, whose caller would leave with transfers under way, and ring its thread for the rest,
-// and come back at once to wait for them. To wait longer it would depend on others.
-bool engine::lingers(send_op *op) const {
-    const bool receives = 0 != op->peer->streams || bursts_.in_exchange();
-    if (!op->blocking || op->failed || by_thread_ || !receives) {
+// and come back at once to wait for them. To wait longer it would depend on others. Once for each exchange.
+bool engine::lingers(send_op *op) {
+    if (!op->blocking || !op->exchanges || op->failed || by_thread_ || !bursts_.in_exchange() || bursts_.late()) {
         return false;
     }
     const std::uint64_t now = now_ns();
     op->lingers_since = 0 == op->lingers_since ? now : op->lingers_since;
-    return now - op->lingers_since < longest_linger_ns;
+    if (now < op->lingers_since + longest_linger_ns) {
+        return true;
+    }
+    bursts_.note_late();
+    return false;
 }
 
 // Packed data in fragments, as far as credits and room allow. True when all is handed over.

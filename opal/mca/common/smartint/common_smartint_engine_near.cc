@@ -51,8 +51,10 @@ void engine::start_inside_node(recv_op *op) {
     }
     start_by(op, way);
     if (again && op->job.listed) {
-        op->job.kept = true;
-        count_kept(1);
+        op->job.undecided = true;
+        count_undecided(1);
+    } else if (again) {
+        bursts_.spoil(); // the sender's alone
     }
 }
 
@@ -128,11 +130,11 @@ bool engine::may_choose_again(const recv_op *op, near_way way) const {
 
 // By the application, before it moves copies.
 void engine::choose_again() {
-    for (copy_job *job = copies_; nullptr != job && 0 != kept();) {
+    for (copy_job *job = copies_; nullptr != job && 0 != undecided();) {
         copy_job *next = job->link;
-        if (job->kept) {
-            job->kept = false;
-            count_kept(-1);
+        if (job->undecided) {
+            job->undecided = false;
+            count_undecided(-1);
             choose_again(job);
         }
         job = next;

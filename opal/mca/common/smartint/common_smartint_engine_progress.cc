@@ -156,7 +156,7 @@ unsigned engine::look_at_network() {
 // moves: the caller's are moved too, to their end. While it reads alone it has no time for others' (publish_inside).
 inline unsigned engine::look_at_copies(bool moves) {
     unsigned events = 0;
-    if (0 != kept() && moves) {
+    if (0 != undecided() && moves) {
         choose_again();
         publish_inside();
     }
@@ -181,7 +181,11 @@ unsigned engine::poll_ring() {
     // Up to the end of a caller's blocking receive: what comes behind may be for its next one, and
     // would be kept as unexpected.
     caller_done_ = false;
-    const bool sends = nullptr != active_head_;
+    // A send inside the node whose data moves has its turn as soon as it may begin, and after some fragments.
+    const auto sends = [this] {
+        return nullptr != active_head_ && route::shared == active_head_->peer->way && 0 == active_head_->lingers_since;
+    };
+    const bool sent_before = sends();
     unsigned fragments = 0;
     for (; n < ring_batch && !caller_done_; ++n) {
         std::uint64_t word = 0;
@@ -213,8 +217,7 @@ unsigned engine::poll_ring() {
             }
         }
         ring_.release();
-        if ((fragments >= fragments_of_sender || !sends) && nullptr != active_head_ && !by_thread_ &&
-            application_waits()) {
+        if ((fragments >= fragments_of_sender || !sent_before) && sends() && !by_thread_ && application_waits()) {
             ++n;
             break;
         }

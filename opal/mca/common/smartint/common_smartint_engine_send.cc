@@ -343,11 +343,13 @@ wire::rendezvous engine::compose_rts(send_op *op, std::byte *behind) {
     r.length = op->length;
     r.sequence = op->sequence;
     r.window = static_cast<std::uint16_t>(params_.window_bytes / wire::window_unit);
+    op->exchanges = false;
     if (route::shared == op->peer->way) {
         if (nullptr != op->buffer && may_copy(op->peer)) {
+            op->exchanges = 0 != shown_receives_ || 0 != undecided();
             r.flags |= wire::rts_readable;
             r.address = reinterpret_cast<std::uint64_t>(op->buffer);
-            if (0 != shown_receives_ || 0 != kept()) {
+            if (op->exchanges) {
                 r.flags |= wire::rts_exchange | flag_of(bursts_.prefers(op->length));
             }
         }

@@ -117,7 +117,7 @@ enum rank_state : std::uint32_t {
     rank_inside = 1,  // the application is in the engine, and may leave any moment
     rank_thread = 2,  // it computes, and its interrupt thread is at work
     rank_waiting = 3, // the application waits in MPI: it has time for a copy
-    rank_busy = 4,    // the application waits in MPI, and has data to move for its own messages
+    rank_busy = 4,    // the application waits in MPI, and is busy with its own messages
 };
 
 enum wanted_state : std::uint32_t {

@@ -182,7 +182,8 @@ struct send_op {
     bool blocking = false; // its caller waits inside the engine: never armed
     state_word state;
     bool failed = false;
-    bool asks = false; // its answer tells what is quicker; see engine::goes_whole
+    bool asks = false;      // its answer tells what is quicker; see engine::goes_whole
+    bool exchanges = false; // its RTS said that this rank receives, too
     bool tracked = false;
     bool in_flight = false;
     int board_index = not_armed;

@@ -48,7 +48,7 @@ public:
         }
         if (const way now = better(p, favour); now != p.taken || 0 == p.pause) {
             p.taken = now;
-            p.pause = soonest;
+            p.pause = std::max(soonest, p.pause / 2);
             p.since = 0;
         }
         if (++p.since < p.pause) {
@@ -59,6 +59,15 @@ public:
             p.since = 0;
         }
         return other(p.taken);
+    }
+    // Those that are tried anew cannot be timed: the next ones go the quicker way again.
+    void give_up(std::uint64_t bytes) {
+        one_size &s = sizes_[row(bytes)];
+        pair &p = s.pairs[s.several];
+        if (p.since >= p.pause) {
+            p.pause = std::min(2 * p.pause, latest);
+            p.since = 0;
+        }
     }
     // Whether messages of so many bytes, one or several as the last ones were, have been timed either way.
     bool known(std::uint64_t bytes) const {
@@ -88,10 +97,10 @@ public:
         }
         if (how != p.last) {
             p.last = how;
-            p.row = 0;
+            p.streak = 0;
         }
-        if (p.row + 1 < in_a_row(bytes)) {
-            ++p.row;
+        if (p.streak + 1 < in_a_row(bytes)) {
+            ++p.streak;
             return;
         }
         w.cost = (3 * w.cost + std::min(cost, 2 * w.cost + 1)) / 4;
@@ -118,7 +127,7 @@ private:
         unsigned since = 0; // of choose(), since then
         way taken = way::first;
         way last = way::first; // that one took
-        unsigned row = 0;      // how many before it in a row, up to what matters
+        unsigned streak = 0;   // how many before it in a row, up to what matters
     };
     struct one_size {
         pair pairs[2]; // of one message, of several
