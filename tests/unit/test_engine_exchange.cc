@@ -27,6 +27,15 @@ struct both_ways {
         at_a.aim(bytes, ctx, 1, tag);
         at_b.aim(bytes, ctx, 0, tag);
     }
+    // Both wait, and neither has looked yet.
+    void begin() {
+        pair.a.begin_wait();
+        pair.b.begin_wait();
+        pair.a.receive(&at_a);
+        pair.b.receive(&at_b);
+        pair.a.send(&to_b);
+        pair.b.send(&to_a);
+    }
     void end() {
         pair.drive("both", [&] { return 4 == to_b.delivered + to_a.delivered + at_a.delivered + at_b.delivered; });
         EXPECT_EQ(-1, at_a.differs(size, 2));
@@ -37,6 +46,8 @@ struct both_ways {
             EXPECT_FALSE(engine_access::copies_open(*e));
         }
         EXPECT_EQ(0U, pair.to_a->streams + pair.to_b->streams);
+        pair.b.end_wait();
+        pair.a.end_wait();
     }
     node_pair &pair;
     std::uint64_t size;
@@ -56,11 +67,6 @@ struct late_one : both_ways {
     void wait_too() {
         pair.send(pair.b, to_a);
         pair.b.begin_wait();
-    }
-    void end() {
-        both_ways::end();
-        pair.b.end_wait();
-        pair.a.end_wait();
     }
 };
 
@@ -102,15 +108,8 @@ TEST(exchange, both_directions_go_the_same_way_and_both_ways_are_tried) {
     unsigned by_ring = 0;
     for (unsigned round = 0; round < 2 * quicker::tries; ++round) {
         both_ways x(n, small);
-        n.a.begin_wait();
-        n.b.begin_wait();
-        n.a.receive(&x.at_a);
-        n.b.receive(&x.at_b);
-        n.a.send(&x.to_b);
-        n.b.send(&x.to_a);
+        x.begin();
         x.end();
-        n.a.end_wait();
-        n.b.end_wait();
         EXPECT_EQ(count(n.a, stat::copies), count(n.b, stat::copies)) << round;
         by_ring = count(n.a, stat::copies);
     }
@@ -128,12 +127,7 @@ TEST(exchange, a_blocking_send_ends_with_the_receives_or_a_moment_later) {
         go_on(n.a, bursts::preference::pieces); // the ring's turn, and a decides
         both_ways x(n, small);
         x.to_b.blocking = true;
-        n.a.begin_wait();
-        n.b.begin_wait();
-        n.a.receive(&x.at_a);
-        n.b.receive(&x.at_b);
-        n.a.send(&x.to_b);
-        n.b.send(&x.to_a);
+        x.begin();
         n.b.progress(); // answers a
         look_only(n.a); // answers b, and hands over all
         ASSERT_EQ(small, x.to_b.moved);
@@ -162,8 +156,6 @@ TEST(exchange, a_blocking_send_ends_with_the_receives_or_a_moment_later) {
         x.to_b.delivered = 1; // nobody is called for it
         x.end();
         EXPECT_EQ(1U, count(n.a, stat::writes_app));
-        n.a.end_wait();
-        n.b.end_wait();
     }
 }
 

@@ -42,8 +42,8 @@ bool bursts::met(recv_op *op, met_in where, preference agreed) {
     }
     const bool alike = exchange == now_.exchange && quicker::same_size(op->received, now_.size) &&
                        (preference::nothing == agreed || way_of(agreed) == now_.way);
-    const bool else_where = both_wait ? !alike : met_in::call == where || through_ring == now_.way;
-    now_.spoiled |= else_where || !quicker::same_size(op->received, now_.size);
+    const bool other_way = both_wait ? !alike : met_in::call == where || through_ring == now_.way;
+    now_.spoiled |= other_way || !quicker::same_size(op->received, now_.size);
     ++now_.open;
     ++now_.receives;
     op->burst = now_.number;

@@ -181,13 +181,13 @@ unsigned engine::poll_ring() {
     // Up to the end of a caller's blocking receive: what comes behind may be for its next one, and
     // would be kept as unexpected.
     caller_done_ = false;
-    // A send inside the node whose data moves has its turn as soon as it may begin, and after some fragments.
+    // A send inside the node whose data moves: it has its turn as soon as it may begin, and after some fragments.
     const auto sends = [this] {
         return nullptr != active_head_ && route::shared == active_head_->peer->way && 0 == active_head_->lingers_since;
     };
-    const bool sent_before = sends();
+    bool turn = false;
     unsigned fragments = 0;
-    for (; n < ring_batch && !caller_done_; ++n) {
+    for (; n < ring_batch && !caller_done_ && !turn; ++n) {
         std::uint64_t word = 0;
         const std::byte *payload = nullptr;
         const auto r = ring_broken_ ? ring_consumer::result::empty : ring_.peek(word, payload);
@@ -212,15 +212,14 @@ unsigned engine::poll_ring() {
             if (wire::eager == ring_word::type(word)) { // the most frequent, by far
                 on_eager(from, payload, ring_word::bytes(word));
             } else {
+                const bool sent_before = sends();
                 dispatch(from, ring_word::type(word), payload, ring_word::bytes(word));
                 fragments += wire::data == ring_word::type(word) ? 1 : 0;
+                turn =
+                    (fragments >= fragments_of_sender || !sent_before) && sends() && !by_thread_ && application_waits();
             }
         }
         ring_.release();
-        if ((fragments >= fragments_of_sender || !sent_before) && sends() && !by_thread_ && application_waits()) {
-            ++n;
-            break;
-        }
     }
     return n;
 }
