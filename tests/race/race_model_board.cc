@@ -119,6 +119,32 @@ TEST(board_model, without_a_fence_at_leaving_or_matching_both_miss_and_the_explo
     }
 }
 
+// A message for a peer that is in MPI, which is counted on to find it, against that peer's leaving: L3 and L4.
+verdict check_relying(bool l3, bool l4) {
+    enum : unsigned { record = notice, asked = wanted };
+    const program leaver = assemble({
+        store(progress, 0),
+        l4 ? fence() : nothing(),
+        load(r_wanted, asked),
+        jump_if(r_wanted, 0, "end"),
+        load(r_seen, record), // it looks once more
+        at("end", nothing()),
+    });
+    const program sender = assemble({
+        store(record, 1),                                                  // C1
+        store(asked, 1), l3 ? fence() : nothing(), load(r_wake, progress), // 0: a notice
+    });
+    return explore({leaver, sender}, inside_engine(), [](const state &s) {
+        return 0 == s.thread[1].reg[r_wake] || (1 == s.thread[0].reg[r_wanted] && 1 == s.thread[0].reg[r_seen]);
+    });
+}
+
+TEST(board_model, who_relies_on_a_peer_to_find_a_message_and_that_peer_leaving_never_both_miss) {
+    EXPECT_TRUE(check_relying(true, true).good());
+    EXPECT_TRUE(check_relying(false, true).bad_end);
+    EXPECT_TRUE(check_relying(true, false).bad_end);
+}
+
 // A request is disarmed and its entry armed for something else while a poster is at it: the
 // generation keeps the poster from matching what it did not read. Values: generation * 4 + state.
 TEST(board_model, a_late_matcher_never_matches_a_later_generation) {

@@ -314,6 +314,40 @@ TEST_F(ring, a_forged_tail_makes_no_producer_write_beside_the_ring) {
     delete m;
 }
 
+TEST_F(ring, a_record_that_is_counted_on_is_told_of_until_it_is_read) {
+    EXPECT_FALSE(consumer.asked());
+    ASSERT_TRUE(put(100, 1));
+    EXPECT_FALSE(consumer.asked()) << "nobody asks for that one";
+    ASSERT_TRUE(put(100, 2));
+    producer.ask();
+    ASSERT_TRUE(put(100, 3));
+    ring_producer other;
+    other.attach(&memory->control, memory->bytes, capacity);
+    other.ask(); // of nothing: an older position does not replace a newer one
+    EXPECT_EQ(result::record, get(100, 1));
+    EXPECT_TRUE(consumer.asked());
+    EXPECT_EQ(result::record, get(100, 2));
+    EXPECT_FALSE(consumer.asked());
+    EXPECT_EQ(result::record, get(100, 3));
+    EXPECT_FALSE(consumer.asked());
+    // Around the end of the ring it goes by positions, which go on.
+    for (std::uint64_t i = 0; i < 3 * capacity / 128; ++i) {
+        ASSERT_TRUE(put(100, i));
+        producer.ask();
+        EXPECT_TRUE(consumer.asked());
+        EXPECT_EQ(result::record, get(100, i));
+        EXPECT_FALSE(consumer.asked());
+    }
+    for (const std::uint64_t forged : {~std::uint64_t{0} >> 1, ~std::uint64_t{0}, 100 * capacity, std::uint64_t{0}}) {
+        memory->control.asked = forged;
+        EXPECT_FALSE(consumer.asked());
+        ASSERT_TRUE(put(100, 4));
+        producer.ask();
+        EXPECT_TRUE(consumer.asked()) << forged;
+        EXPECT_EQ(result::record, get(100, 4));
+    }
+}
+
 TEST(ring_of_processes, four_producers_keep_their_order_and_their_bytes) {
     constexpr unsigned producers = 4;
     constexpr std::uint32_t records = 20000;

@@ -118,27 +118,33 @@ struct inside {
     inside &operator=(const inside &) = delete;
 };
 
-// Until done() holds, which is asked under the gate. Not to be called inside.
-template <class F> void wait_until(F done) {
+// Between begin_wait() and end_wait() of the engine: until done() holds, which is asked under the gate.
+template <class F> void look_until(F done) {
     engine &e = engine::instance();
-    const auto look = [&] {
-        const inside here;
-        return done();
-    };
-    if (look()) {
-        return;
-    }
-    e.begin_wait();
     for (;;) {
         for (int i = 0; i < 32; ++i) {
-            if (look()) {
-                e.end_wait();
+            e.progress_in_wait();
+            const inside here;
+            if (done()) {
                 return;
             }
-            e.progress_in_wait();
         }
         opal_progress();
     }
+}
+
+// The same, with its wait around it. Not to be called inside.
+template <class F> void wait_until(F done) {
+    engine &e = engine::instance();
+    {
+        const inside here;
+        if (done()) {
+            return;
+        }
+        e.begin_wait(); // in the same turn in the engine: each that ends looks at the board, with a fence
+    }
+    look_until(done);
+    e.end_wait();
 }
 
 // The error of what happened in the window since the last synchronization, then forgotten.
@@ -147,24 +153,35 @@ int mpi_error(rma_error error);
 
 // A call with its wait: begin(module, sync) inside, then until it is done.
 template <class F> int blocking(module &m, F begin) {
+    engine &e = engine::instance();
     rma_sync sync;
+    bool waits = false;
     {
         const inside here;
         const int error = begin(m, &sync);
         if (MPI_SUCCESS != error) {
             return error;
         }
-        if (sync.done() && rma_error::none == m.window->error && 0 != (++m.short_calls & 63)) {
+        waits = !sync.done();
+        if (waits) {
+            e.begin_wait();
+        } else if (rma_error::none == m.window->error && 0 != (++m.short_calls & 63)) {
             return mpi_error(sync.error);
         }
     }
-    engine::instance().progress(); // whoever needs nothing may be needed
-    wait_until([&] { return sync.done(); });
-    return report(m, sync.error);
+    if (!waits) {
+        e.progress(); // whoever needs nothing may be needed
+        return report(m, sync.error);
+    }
+    look_until([&] { return sync.done(); });
+    const int error = report(m, sync.error);
+    e.end_wait();
+    return error;
 }
 
 // A call that opens an epoch: its wait, and no error of operations before it.
 template <class F> int open_and_wait(module &m, F begin) {
+    engine &e = engine::instance();
     rma_sync sync;
     {
         const inside here;
@@ -172,8 +189,10 @@ template <class F> int open_and_wait(module &m, F begin) {
         if (MPI_SUCCESS != error || sync.done()) {
             return error;
         }
+        e.begin_wait();
     }
-    wait_until([&] { return sync.done(); });
+    look_until([&] { return sync.done(); });
+    e.end_wait();
     return MPI_SUCCESS;
 }
 
@@ -201,6 +220,7 @@ int aim(module &m, rma_item *i, int target, std::ptrdiff_t displacement, std::si
 // So much is sent into the buffer, which may be larger: it becomes its front. MPI_SUCCESS, or MPI_ERR_TRUNCATE.
 int fit(std::uint64_t bytes, rma_layout *buffer);
 int submit(module &m, int target, rma_item *i, ompi_request_t **request);
+rma_item *make_item(rma_item::what kind, rma_begun begun); // begun: how, before it had an item
 // What needs no item: one piece here and at the target, whose memory is in this process. Where the
 // piece here begins, and the target's into `there`; nullptr: not this way.
 struct place {

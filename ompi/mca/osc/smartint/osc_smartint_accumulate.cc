@@ -16,9 +16,22 @@ struct buffer {
     const ompi_datatype_t *type;
 };
 
-// Without an item, if it can be done so. result: nullptr for an accumulate.
-bool combine_at_once(module &m, const buffer &origin, const buffer *result, int target, std::ptrdiff_t displacement,
-                     std::size_t target_count, const ompi_datatype_t *target_type, rma_operator op, rma_type type) {
+// Without an item, if it can be done so. operand: of a compare-and-swap both values; to: nullptr for an accumulate.
+rma_begun combine_at_once(const place &there, rma_operator op, rma_type type, const std::byte *operand, std::byte *to) {
+    rma &r = engine::instance().one_sided();
+    if (r.try_combined(there.peer, op, type, operand, to, there.address, there.bytes) ||
+        (nullptr == to &&
+         r.try_bundled(there.peer, wire::rma_kind::accumulate, op, type, operand, there.address, there.bytes))) {
+        return rma_begun::done;
+    }
+    const wire::rma_kind kind = nullptr == to ? wire::rma_kind::accumulate : wire::rma_kind::fetch;
+    return r.try_small(there.peer, {kind, op, type, operand, to, there.address, there.bytes});
+}
+
+// The same where both sides are one piece. result: nullptr for an accumulate.
+rma_begun combine_at_once(module &m, const buffer &origin, const buffer *result, int target,
+                          std::ptrdiff_t displacement, std::size_t target_count, const ompi_datatype_t *target_type,
+                          rma_operator op, rma_type type) {
     place there;
     const bool operand = rma_operator::no_op != op;
     std::byte *from = nullptr;
@@ -32,12 +45,9 @@ bool combine_at_once(module &m, const buffer &origin, const buffer *result, int 
                        &there);
     }
     if ((nullptr == from && operand) || (nullptr == to && nullptr != result) || nullptr == there.peer) {
-        return false;
+        return rma_begun::no;
     }
-    rma &r = engine::instance().one_sided();
-    return r.try_combined(there.peer, op, type, from, to, there.address, there.bytes) ||
-           (nullptr == result &&
-            r.try_bundled(there.peer, wire::rma_kind::accumulate, op, type, from, there.address, there.bytes));
+    return combine_at_once(there, op, type, from, to);
 }
 
 // result: of get_accumulate and fetch_and_op, or nullptr.
@@ -60,12 +70,15 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
     if (rma_operator::none == o || !rma_defined(o, t)) {
         return MPI_ERR_OP;
     }
-    if (nullptr == wanted &&
-        combine_at_once(m, origin, result, target, displacement, target_count, target_type, o, t)) {
-        m.note_operation();
-        return MPI_SUCCESS;
+    rma_begun begun = rma_begun::no;
+    if (nullptr == wanted) {
+        begun = combine_at_once(m, origin, result, target, displacement, target_count, target_type, o, t);
+        if (rma_begun::done == begun) {
+            m.note_operation();
+            return MPI_SUCCESS;
+        }
     }
-    rma_item *i = rma::make(nullptr == result ? rma_item::what::accumulate : rma_item::what::fetch);
+    rma_item *i = make_item(nullptr == result ? rma_item::what::accumulate : rma_item::what::fetch, begun);
     i->op = o;
     i->type = t;
     int error = aim(m, i, target, displacement, target_count, target_type);
@@ -160,14 +173,16 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
     std::memcpy(operands, origin, bytes);
     std::memcpy(operands + bytes, compare, bytes);
     place there;
+    rma_begun begun = rma_begun::no;
     if (std::byte *to = short_way(m, result, 1, type, target, displacement, 1, type, &there);
-        nullptr != to && bytes == there.bytes &&
-        engine::instance().one_sided().try_combined(there.peer, rma_operator::swap_if_equal, t, operands, to,
-                                                    there.address, bytes)) {
-        m.note_operation();
-        return MPI_SUCCESS;
+        nullptr != to && bytes == there.bytes) {
+        begun = combine_at_once(there, rma_operator::swap_if_equal, t, operands, to);
+        if (rma_begun::done == begun) {
+            m.note_operation();
+            return MPI_SUCCESS;
+        }
     }
-    rma_item *i = rma::make(rma_item::what::fetch);
+    rma_item *i = make_item(rma_item::what::fetch, begun);
     i->op = rma_operator::swap_if_equal;
     i->type = t;
     std::memcpy(i->operands, operands, 2 * bytes);

@@ -115,7 +115,31 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
     return static_cast<std::byte *>(const_cast<void *>(mine)) + here.true_lb;
 }
 
+rma_item *make_item(rma_item::what kind, rma_begun begun) {
+    rma_item *i = rma::make(kind);
+    i->chosen = rma_begun::no != begun;
+    i->by_message = rma_begun::message == begun;
+    return i;
+}
+
 namespace {
+
+// A put or get without an item, if it can be done so.
+rma_begun at_once(const place &there, std::byte *mine, bool get) {
+    rma &r = engine::instance().one_sided();
+    if (r.try_mapped(there.peer, mine, there.address, there.bytes, get) ||
+        (!get && r.try_bundled(there.peer, wire::rma_kind::put, rma_operator::replace, rma_type::bytes, mine,
+                               there.address, there.bytes))) {
+        return rma_begun::done;
+    }
+    rma_small o;
+    o.kind = get ? wire::rma_kind::get : wire::rma_kind::put;
+    o.operand = get ? nullptr : mine;
+    o.result = get ? mine : nullptr;
+    o.target = there.address;
+    o.bytes = there.bytes;
+    return r.try_small(there.peer, o);
+}
 
 // Put and get alike: mine is the origin's memory.
 int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, int target, std::ptrdiff_t displacement,
@@ -125,19 +149,17 @@ int transfer(rma_item::what kind, void *mine, int count, ompi_datatype_t *type, 
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
         return error;
     }
+    rma_begun begun = rma_begun::no;
     if (place there; nullptr == wanted) {
         std::byte *at = short_way(m, mine, static_cast<std::size_t>(count), type, target, displacement,
                                   static_cast<std::size_t>(target_count), target_type, &there);
-        const bool get = rma_item::what::get == kind;
-        rma &r = engine::instance().one_sided();
-        if (nullptr != at && (r.try_mapped(there.peer, at, there.address, there.bytes, get) ||
-                              (!get && r.try_bundled(there.peer, wire::rma_kind::put, rma_operator::replace,
-                                                     rma_type::bytes, at, there.address, there.bytes)))) {
+        begun = nullptr == at ? rma_begun::no : at_once(there, at, rma_item::what::get == kind);
+        if (rma_begun::done == begun) {
             m.note_operation();
             return MPI_SUCCESS;
         }
     }
-    rma_item *i = rma::make(kind);
+    rma_item *i = make_item(kind, begun);
     int error = aim(m, i, target, displacement, static_cast<std::size_t>(target_count), target_type);
     rma_layout layout = layout_of(type, static_cast<std::size_t>(count));
     if (MPI_SUCCESS == error) {

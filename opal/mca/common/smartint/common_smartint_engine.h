@@ -192,7 +192,7 @@ public:
     void thread_begins();
     void thread_ends();
     // After the gate is open again: something was matched meanwhile, pass once more.
-    bool wanted_again() { return board_.attached() && board_.wanted_after_leave(); }
+    bool wanted_again();
     // What was postponed until the applications come has waited long enough: under the gate; or they are in.
     void take_what_is_postponed();
     void note_timer_missed(bool missed) { timer_missed_.store(missed, std::memory_order_relaxed); } // ordered by P1
@@ -232,7 +232,7 @@ private:
     bool application_waits() const { return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed); }
     void publish_inside();
     void hide_wait();
-    void leave_slow();
+    void leave_slow(bool may_look = true);
     void look_again();
     static void give_way();
     void note_asked();
@@ -500,8 +500,9 @@ private:
     bool ring_broken_ = false;
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
-    bool matched_hint_ = false; // a request was matched and has not been looked at
-    bool armed_now_ = false;    // a receive, by this call
+    bool matched_hint_ = false;                    // a request was matched and has not been looked at
+    bool armed_now_ = false, looks_again_ = false; // a receive, by this call; at its end, where nobody is called back
+    std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
     enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
     std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits
@@ -582,8 +583,7 @@ private:
     }
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
-    copy_view thread_copy_; // what the interrupt thread may work on outside the gate, set by look()
-
+    copy_view thread_copy_;    // what the interrupt thread may work on outside the gate, set by look()
     std::unique_ptr<rma> rma_; // nullptr: no window yet
     done_list<recv_op> done_receives_;
     done_list<send_op> done_sends_;

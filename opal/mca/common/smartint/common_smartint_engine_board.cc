@@ -225,9 +225,9 @@ void engine::thread_ends() {
 
 // Leaving with a rendezvous under way: say so, then look whether anything happened that only
 // the interrupt thread can see to now.
-__attribute__((noinline)) void engine::leave_slow() {
+__attribute__((noinline)) void engine::leave_slow(bool may_look) {
     const bool armed = std::exchange(armed_now_, false);
-    calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    calls_.store(calls_.load(std::memory_order_relaxed) + (may_look ? 1 : 0), std::memory_order_relaxed);
     const bool others_wait = 0 != waiting_.load(std::memory_order_relaxed);
     if (!thread_ || others_wait) {
         if (!others_wait && board_.attached()) {
@@ -246,6 +246,7 @@ __attribute__((noinline)) void engine::leave_slow() {
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
     const bool postponed = postponed_timer_set_ && anything_postponed();
     const bool asked = 0 != asked_sends_; // read outside the gate it would be another thread's
+    const bool serves = nullptr != rma_;
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -257,9 +258,10 @@ __attribute__((noinline)) void engine::leave_slow() {
         matched = matched_hint_;
         board_.set_progress(layout::rank_outside);
         gate_.leave();
-        fresh = board_.wanted_after_leave(); // its fence is P2 and L2 too
-        fresh = fresh || (asked && ring_.anything());
-        if (fresh && armed && !me_.threads) {
+        fresh = board_.wanted_after_leave(); // its fence is P2, L2 and L4 too
+        const bool relied_on = serves && 0 != ring_.asked();
+        fresh = fresh || relied_on || (asked && ring_.anything());
+        if (fresh && (armed || relied_on) && may_look && !me_.threads) {
             look_again();
             return;
         }
@@ -275,11 +277,24 @@ __attribute__((noinline)) void engine::leave_slow() {
 }
 
 // What came while this call armed its receive is taken by it, too: often that leaves the thread nothing to do, as where
-// two ranks begin an exchange at the same time.
+// two ranks begin an exchange at the same time. And what a peer sent that counted on this rank to find it. This may be
+// any call, a component's in the middle of its own work too.
 void engine::look_again() {
     enter();
+    looks_again_ = true;
     pass(false, false);
-    leave();
+    looks_again_ = false;
+    leave_slow(false);
+}
+
+// What was there and could not be read when the thread looked, it comes for by the clock (look()).
+bool engine::wanted_again() {
+    if (!board_.attached()) {
+        return false;
+    }
+    const bool wanted = board_.wanted_after_leave(); // L4
+    const std::uint64_t asked = ring_.asked();
+    return wanted || (0 != asked && relied_on_ != asked);
 }
 
 void engine::ask_for_windows() {

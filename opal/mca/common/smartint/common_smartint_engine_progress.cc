@@ -63,7 +63,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     in_pass_ = true;
     by_thread_ = by_thread;
     unsigned events = 0;
-    if (!by_thread && !deferred_.empty()) {
+    if (!by_thread && !looks_again_ && !deferred_.empty()) {
         run_deferred();
         ++events;
     }
@@ -75,7 +75,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     }
     if (network_.is_open() && (by_thread || network_is_due())) {
         events += look_at_network();
-        if (!by_thread && !deferred_.empty()) {
+        if (!by_thread && !looks_again_ && !deferred_.empty()) {
             run_deferred();
         }
     }
@@ -300,7 +300,9 @@ thread_view engine::look() {
     v.awaited = 0 != awaited_;
     v.due = 1 == awaited_ ? due_ : 0;
     v.expects = expects_;
-    v.network = v.network || 0 != in_flight_ || 0 != queued_; // handing over may have queued
+    // Handing over may have queued. And a record that somebody counts on may stand behind one that is being written.
+    relied_on_ = board_.attached() ? ring_.asked() : 0;
+    v.network = v.network || 0 != in_flight_ || 0 != queued_ || (0 != relied_on_ && !ring_broken_);
     return v;
 }
 

@@ -323,7 +323,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
 // Beside other threads they are not called from inside the transport either: ud holds a lock of its own there, which
 // another thread may want while the gate is open for the call.
 void engine::on_active_message(endpoint *from, std::uint8_t type, const std::byte *data, std::uint32_t bytes) {
-    if (by_thread_ || !deferred_.empty() || (me_.threads && in_network_)) {
+    if (by_thread_ || looks_again_ || !deferred_.empty() || (me_.threads && in_network_)) {
         stats_.add(stat::deferred);
         defer({.kind = deferred::what::message, .from = from, .type = type}, data, bytes);
         return;

@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 13;
+inline constexpr std::uint32_t version = 14;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node
@@ -182,8 +182,12 @@ struct alignas(line) ring_control {
     shared<std::uint64_t> head;   // consumer
     shared<std::uint64_t> wanted; // 1: a record of several lines found no room. Producers; the consumer takes it back
     std::uint64_t pad2[6];
+    // Behind the last record whose producer counts on the consumer to find it before it leaves; producers, the maximum.
+    // The consumer reads it whenever it leaves: in a line that messages leave alone.
+    shared<std::uint64_t> asked;
+    std::uint64_t pad3[7];
 };
-static_assert(sizeof(ring_control) == 2 * line);
+static_assert(sizeof(ring_control) == 3 * line);
 
 // A direct copy that both ranks work on, in the receiver's slot. Each takes pieces off next
 // and adds them to done when they are in place. Set up by the receiver before it answers.

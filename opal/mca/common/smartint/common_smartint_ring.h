@@ -81,6 +81,7 @@ public:
             if (control_->tail.compare_exchange_weak(tail, tail + take, std::memory_order_relaxed,
                                                      std::memory_order_relaxed)) {
                 next_ = take != need ? need : at + need;
+                end_ = tail + take;
                 size_ = need;
                 if (take != need) {
                     publish(at, ring_word::pack(static_cast<std::uint32_t>(to_end - sizeof(std::uint64_t)), 0,
@@ -105,6 +106,14 @@ public:
         fetch();
     }
 
+    // The last record is for the consumer to see to before it leaves its engine. Behind that a full fence (L3).
+    void ask() {
+        // relaxed: the fence orders it. One that is further ahead than the ring is long was forged.
+        std::uint64_t before = control_->asked.load(std::memory_order_relaxed);
+        while (before - end_ > capacity_ &&
+               !control_->asked.compare_exchange_weak(before, end_, std::memory_order_relaxed)) {}
+    }
+
 private:
     // The lines of the next record, if it is as long as this one, while nobody waits for them: the
     // consumer has zeroed them, and they come from its cache (256 bytes took 110 ns one way and
@@ -127,6 +136,7 @@ private:
     std::uint64_t capacity_ = 0;
     std::uint64_t head_ = 0; // what this producer last saw of head
     std::uint64_t next_ = 0; // where the record after the last one will stand, most likely
+    std::uint64_t end_ = 0;  // position behind the last one
     std::uint64_t size_ = 0; // of the last one
 };
 
@@ -176,6 +186,15 @@ public:
     // where somebody waits for more of it.
     bool anything() const {
         return control_->tail.load(std::memory_order_relaxed) != control_->head.load(std::memory_order_relaxed);
+    }
+
+    // The same of records that a producer counts on to be found, see ask(): the position behind the last one, or 0.
+    // Behind a full fence (L4).
+    std::uint64_t asked() const {
+        const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
+        const std::uint64_t asked = control_->asked.load(std::memory_order_relaxed);
+        // whatever somebody wrote there
+        return asked > head && asked <= control_->tail.load(std::memory_order_relaxed) ? asked : 0;
     }
 
     // Give back the record of the last peek.

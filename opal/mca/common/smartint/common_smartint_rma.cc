@@ -14,6 +14,7 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t bulk_from = 131072; // bytes: looked for at the pace they come
+constexpr std::size_t most_spare = 64;      // items that are kept for the next small operations
 
 } // namespace
 
@@ -52,6 +53,9 @@ rma::~rma() {
                 delete i;
             }
         }
+    }
+    for (rma_item *i : spare_) {
+        delete i;
     }
 }
 
@@ -103,6 +107,7 @@ void rma::destroy(rma_window *w) {
     disarm(&w->armed_complete);
     std::erase(unasked_windows_, w);
     forget_keys(w);
+    last_ = nullptr;
     windows_.erase(w->id);
     e_.unhold();
     if (windows_.empty()) {
@@ -295,7 +300,11 @@ void rma::discard(rma_item *i) {
     if (nullptr != i->network) {
         e_.network_.unpin(&i->network->memory);
     }
-    delete i;
+    if (i->small && spare_.size() < most_spare) {
+        spare_.push_back(i);
+    } else {
+        delete i;
+    }
 }
 
 void rma::part_done(rma_sync *sync, rma_error error) {
@@ -428,7 +437,7 @@ unsigned rma::lost(endpoint *ep) {
         p->locals.clear();
         p->replies.clear();
         forget_bundle(p);
-        p->stuck = p->owed_wake = false;
+        p->stuck = p->owed_wake = p->unsure = false;
         p->incoming = 0;
         p->fetching = p->getting = p->fetched = 0;
         p->gets_done = p->gets_begun;

@@ -11,9 +11,9 @@
 // last one ended simply stand further back.
 //
 // Sources: rma.cc life and windows, rma_origin.cc the queue, rma_send.cc its messages, rma_bundle.cc several in one,
-// rma_wake.cc the target's attention, rma_direct.cc copies inside a node, rma_bursts.cc whether messages are quicker,
-// rma_network.cc the network's own reads and writes, rma_arrive.cc messages, rma_target.cc what a target does,
-// rma_epoch.cc fence and post, rma_lock.cc locks.
+// rma_small.cc without an item, rma_wake.cc the target's attention, rma_direct.cc copies inside a node, rma_bursts.cc
+// whether messages are quicker, rma_network.cc the network's own reads and writes, rma_arrive.cc messages,
+// rma_target.cc what a target does, rma_epoch.cc fence and post, rma_lock.cc locks.
 #pragma once
 
 #include <deque>
@@ -85,7 +85,9 @@ struct rma_item {
     bool passes = false;                // lock: shared ones after a while, see let_pass
     bool for_fence = false;             // flush
     bool waiting = false;               // get or fetch: all asked for, out of the queue
-    bool by_message = false;            // put or get: though a direct copy could do it
+    bool small = false;                 // of send_small(): used again
+    bool by_message = false;            // operation: though a direct copy could do it
+    bool chosen = false;                // which of the two was found out before it had an item
     bool slack = false;                 // put or get: a large copy inside the node, not before the network is at work
     rma_error failed = rma_error::none; // known of it, and told by its request
     rma_peer *peer = nullptr;
@@ -121,6 +123,20 @@ struct rma_item {
         target_at = rma_cursor(&target_layout);
     }
 };
+
+// A small operation of one piece, before it has an item.
+struct rma_small {
+    wire::rma_kind kind = wire::rma_kind::put;
+    rma_operator op = rma_operator::replace;
+    rma_type type = rma_type::bytes;
+    const std::byte *operand = nullptr; // copied; of a compare-and-swap the new value and what to compare with
+    std::byte *result = nullptr;        // of a get or fetch
+    std::uint64_t target = 0;           // address
+    std::uint64_t bytes = 0;            // of the target's memory
+};
+// What became of it: submit it as if nothing had been; it is done or under way; or submit it with an item that says it
+// was chosen, and how it goes.
+enum class rma_begun : std::uint8_t { no, done, copy, message };
 
 // A write, read or flush of the network, until its completion is called back.
 struct rma_transfer {
@@ -181,11 +197,12 @@ struct rma_peer {
     bool lock_bundled = false;       // one asks for the lock, and what goes ahead of it may follow it there
     bool timed = false;              // the thread will come for the bundle; counted by the engine
     bool stuck = false;              // the transport is full
-    std::uint32_t told = 0;          // sequence the target was last woken for
+    std::uint32_t told = 0;          // sequence the target was last woken for, or counted on to find
     std::uint32_t told_early_ms = 0; // when, if there was no room for that message then; 0: there was
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;          // so it has not been woken for the last message, yet
+    bool unsure = false;             // whether it finds that before it leaves MPI
     std::uint64_t woken_at = 0;      // us, by one that may go without
     std::uint64_t asked_since = 0;   // bytes, since any
     std::uint64_t owed_since = 0;    // that this process waits for it, us; 0: it has not begun to
@@ -340,6 +357,10 @@ public:
     bool try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_type type, const std::byte *operand,
                      std::uint64_t target, std::uint64_t bytes);
 
+    // Inside a node, to a target that waits, where nothing stands before it: as a message, without a place in the queue
+    // (rma_small.cc).
+    rma_begun try_small(rma_peer *p, const rma_small &o);
+
     // ---- epochs (rma_epoch.cc, rma_lock.cc); sync: gains a part per thing to wait for, or nullptr
     void fence(rma_window *w, rma_sync *sync);
     void post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking);
@@ -410,6 +431,7 @@ private:
 
     // rma_wake.cc
     void wake_target(rma_peer *p);
+    bool finds_it(rma_peer *p);
     void wake_beforehand(rma_peer *p);
     void wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes);
     void wake_for(rma_peer *p, std::uint32_t sequence);
@@ -467,7 +489,13 @@ private:
     static bool others_are_asked(const rma_peer *p, const rma_item *i);
     step bundle_answers(rma_peer *p);
 
+    // rma_small.cc
+    step send_small(rma_peer *p, const rma_small &o);
+    rma_item *make_small(rma_peer *p, const rma_small &o);
+
     // rma_direct.cc
+    bool target_has_time(const rma_peer *p) const;
+    static bool target_is_ours(const rma_peer *p);
     bool direct_possible(const rma_peer *p, const rma_item *i) const;
     bool better_by_message(const rma_peer *p, const rma_item *i);
     static bool for_slack(const rma_peer *p, std::uint64_t bytes);
@@ -499,6 +527,9 @@ private:
     void forget_keys(rma_window *w);
 
     // rma_arrive.cc
+    static bool looks_on(const rma_peer *p, wire::rma_kind kind);
+    void carry_out(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
+                   std::uint32_t bytes);
     void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                 std::uint32_t bytes);
     void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data, std::uint32_t bytes);
@@ -517,6 +548,9 @@ private:
     void combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const rma_layout &layout, const std::byte *data,
                  std::uint32_t bytes);
     void refuse(rma_peer *p, const wire::rma_head &head);
+    static bool answers_at_once(const rma_peer *p);
+    step answer(rma_peer *p, const wire::rma_head &asked, const std::byte *data, std::uint64_t bytes);
+    step acknowledge(rma_peer *p, wire::rma_kind kind, bool waited);
     step reply(rma_peer *p);
     step send_data(rma_peer *p, rma_reply &r);
 
@@ -553,7 +587,9 @@ private:
     std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
     std::deque<rma_transfer> transfers_; // as many as ever were under way at once
     rma_transfer *free_transfers_ = nullptr;
-    id_table<rma_item> gets_; // and fetches: waiting for data
+    id_table<rma_item> gets_;       // and fetches: waiting for data
+    std::vector<rma_item *> spare_; // of small ones
+    rma_peer *last_ = nullptr;      // whose message came last: likely whose comes next
     std::vector<rma_peer *> active_;
     std::vector<rma_item *> locks_;         // of threads, in the order of the calls, until they are held
     std::vector<rma_peer *> unasked_peers_; // see may_arm

@@ -39,11 +39,15 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         return;
     }
     e_.note_arrival(from->name, rma_source, h.sequence);
-    rma_window *w = find(h.window);
-    rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
-    if (nullptr == p) {
-        e_.refuse();
-        return;
+    rma_peer *p = last_;
+    if (nullptr == p || from != p->ep || h.window != p->window->id) {
+        rma_window *w = find(h.window);
+        p = nullptr == w ? nullptr : peer_of(w, from);
+        if (nullptr == p) {
+            e_.refuse();
+            return;
+        }
+        last_ = p;
     }
     if (p->lock_pending && (h.kind <= wire::rma_kind::complete || wire::rma_kind::bundle == h.kind)) {
         if (whole > wire::rma_kept_bytes - p->kept_bytes) {
@@ -99,12 +103,29 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
             }
         }
     }
-    activate(p);
     if (kind::data == h.kind || kind::ack == h.kind || kind::grant == h.kind) {
         p->attentive = 0 == (h.flags & wire::rma_by_thread);
         note_listening(p, 0 != (h.flags & wire::rma_listens));
         p->owed_since = 0; // it is at it
     }
+    carry_out(p, h, runs, data, bytes);
+    if (looks_on(p, h.kind)) {
+        activate(p);
+    }
+}
+
+// Something may go on behind it, or is owed. Not for what is done inside a node by messages that are answered at once.
+bool rma::looks_on(const rma_peer *p, wire::rma_kind kind) {
+    using wire::rma_kind;
+    const bool done =
+        kind <= rma_kind::get || rma_kind::flush == kind || rma_kind::data == kind || rma_kind::ack == kind;
+    return !done || route::shared != p->ep->way || nullptr != p->head || !p->replies.empty() ||
+           !p->window->fences.empty() || !p->window->exposures.empty();
+}
+
+void rma::carry_out(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run> &runs, const std::byte *data,
+                    std::uint32_t bytes) {
+    using kind = wire::rma_kind;
     switch (h.kind) {
     case kind::put:
     case kind::accumulate:
@@ -112,16 +133,23 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     case kind::get:
         store(p, h, runs, data, bytes);
         return;
+    case kind::flush:
+        if (answers_at_once(p) && step::done == acknowledge(p, kind::ack, 0 != (h.flags & wire::rma_waited))) {
+            return;
+        }
+        p->replies.emplace_back();
+        p->replies.back().kind = kind::ack;
+        p->replies.back().waited = 0 != (h.flags & wire::rma_waited);
+        return;
     case kind::lock:
         p->lock_pending = nullptr == p->words;
         [[fallthrough]];
     case kind::unlock:
-    case kind::flush:
     case kind::complete:
         // In order behind what is owed: a get before it has read first, a lock let go before it is
         // asked for again.
         p->replies.emplace_back();
-        p->replies.back().kind = kind::flush == h.kind ? kind::ack : h.kind;
+        p->replies.back().kind = h.kind;
         p->replies.back().exclusive = 0 != (h.flags & wire::rma_exclusive);
         p->replies.back().waited = 0 != (h.flags & wire::rma_waited);
         return;

@@ -21,21 +21,35 @@ enum sort : unsigned { puts, gets, small_puts, small_gets, small_accumulates, sm
 static_assert(none == rma_bursts::sorts);
 
 // none: an accumulate or a fetch that is not small, which the kernel's copies serve in two calls; or no operation.
-sort sort_of(const rma_item *i) {
-    using what = rma_item::what;
-    const bool large = i->target_layout.bytes() >= quicker::smallest_bytes;
-    switch (i->kind) {
-    case what::put:
+sort sort_of(wire::rma_kind kind, std::uint64_t bytes) {
+    using wire::rma_kind;
+    const bool large = bytes >= quicker::smallest_bytes;
+    switch (kind) {
+    case rma_kind::put:
         return large ? puts : small_puts;
-    case what::get:
+    case rma_kind::get:
         return large ? gets : small_gets;
-    case what::accumulate:
+    case rma_kind::accumulate:
         return large ? none : small_accumulates;
-    case what::fetch:
+    case rma_kind::fetch:
         return large ? none : small_fetches;
     default:
         return none;
     }
+}
+
+wire::rma_kind kind_of(const rma_item *i) {
+    using what = rma_item::what;
+    return what::put == i->kind          ? wire::rma_kind::put
+           : what::get == i->kind        ? wire::rma_kind::get
+           : what::accumulate == i->kind ? wire::rma_kind::accumulate
+           : what::fetch == i->kind      ? wire::rma_kind::fetch
+                                         : wire::rma_kind::none;
+}
+
+rma_bursts::operation of_item(const rma_item *i) {
+    const std::uint64_t bytes = i->target_layout.bytes();
+    return {sort_of(kind_of(i), bytes), bytes, i->requested()};
 }
 
 bool moves(const rma_item *i) { return i->kind <= rma_item::what::fetch; }
@@ -46,46 +60,52 @@ std::uint64_t scale(std::uint64_t bytes) { return small(bytes) ? bytes * 8 : byt
 
 } // namespace
 
-// Is it one as the burst's others, to the same target?
-bool rma_bursts::fits(const rma_peer *p, const rma_item *i) const {
-    return now_.to == p && nullptr == now_.last && sort_of(i) == now_.sort && !i->requested() &&
-           quicker::same_size(scale(i->target_layout.bytes()), now_.size);
+rma_bursts::operation rma_bursts::of(wire::rma_kind kind, std::uint64_t bytes) {
+    return {sort_of(kind, bytes), bytes, false};
 }
 
-void rma_bursts::count(const rma_item *i) {
-    const std::uint64_t bytes = i->target_layout.bytes();
-    now_.moved += small(bytes) ? 1 : bytes;
+// Is it one as the burst's others, to the same target?
+bool rma_bursts::fits(const rma_peer *p, const operation &o) const {
+    return now_.to == p && nullptr == now_.last && o.sort == now_.sort && !o.requested &&
+           quicker::same_size(scale(o.bytes), now_.size);
+}
+
+void rma_bursts::count(const operation &o) {
+    now_.moved += small(o.bytes) ? 1 : o.bytes;
     ++now_.operations;
     now_.counted = true;
 }
 
 bool rma_bursts::by_message(const rma_peer *p, const rma_item *i, bool follows) {
-    const std::uint64_t bytes = i->target_layout.bytes();
-    const unsigned sort = sort_of(i);
-    if (none == sort) {
+    return by_message(p, of_item(i), follows);
+}
+
+bool rma_bursts::by_message(const rma_peer *p, const operation &o, bool follows) {
+    if (none == o.sort) {
         return true;
     }
-    const quicker::way usual = usual_way(bytes);
-    if (bytes > params_.timed_bytes) {
+    const quicker::way usual = usual_way(o.bytes);
+    if (o.bytes > params_.timed_bytes) {
         return follows || message == usual;
     }
-    const std::uint64_t size = scale(bytes);
-    if (nullptr == now_.to && calling_ && !follows && !i->requested()) {
-        begin(p, size, sort, usual);
+    const std::uint64_t size = scale(o.bytes);
+    if (nullptr == now_.to && calling_ && !follows && !o.requested) {
+        begin(p, size, o.sort, usual);
     }
-    if (calling_ && fits(p, i) && (!follows || message == now_.way)) {
-        count(i);
+    if (calling_ && fits(p, o) && (!follows || message == now_.way)) {
+        count(o);
         return message == now_.way;
     }
     now_.spoiled = true;
-    return follows || message == ways_[sort].best(size, usual, favour_copies(size));
+    return follows || message == ways_[o.sort].best(size, usual, favour_copies(size));
 }
 
 bool rma_bursts::joins_queue(const rma_peer *p, const rma_item *i) {
-    if (message != now_.way || !fits(p, i) || !i->one_piece()) {
+    const operation o = of_item(i);
+    if (message != now_.way || !fits(p, o) || !i->one_piece()) {
         return false;
     }
-    count(i);
+    count(o);
     return true;
 }
 
@@ -101,28 +121,49 @@ void rma_bursts::begin(const rma_peer *p, std::uint64_t size, unsigned sort, qui
     now_.since = now_.timed ? now_ns() : 0;
 }
 
-void rma_bursts::call_begins(const rma_peer *p, const rma_item *i) {
+// False: there is no burst to go on with.
+bool rma_bursts::goes_on(const rma_peer *p) {
     calling_ = true;
-    if (nullptr == now_.to) {
-        return;
-    }
-    if (now_.to == p && copied == now_.way && now_.operations >= most_copied) {
+    if (nullptr != now_.to && now_.to == p && copied == now_.way && now_.operations >= most_copied) {
         end();
+    }
+    return nullptr != now_.to;
+}
+
+void rma_bursts::read_clock() {
+    if (now_.timed) {
+        now_.since = now_ns();
+    }
+}
+
+void rma_bursts::operation_begins(const rma_peer *p) {
+    if (goes_on(p)) {
+        now_.counted = false; // it may be
+        now_.spoiled |= now_.to != p;
+        if (nullptr == now_.last) { // else the application waits for its end already: this call is another thread's
+            read_clock();
+        }
+    }
+}
+
+void rma_bursts::call_begins(const rma_peer *p, const rma_item *i) {
+    if (moves(i)) {
+        operation_begins(p);
         return;
     }
-    now_.counted = !moves(i); // it may be
-    if (moves(i)) {
-        now_.spoiled |= now_.to != p;
-    } else if (now_.to == p) {
+    if (!goes_on(p)) {
+        return;
+    }
+    now_.counted = true;
+    if (now_.to == p) {
         if (!ends(i) || nullptr != now_.last) {
             now_ = burst{}; // its end will not be seen
             return;
         }
         now_.last = i;
     }
-    // Where the application waits for its end already, another thread's call is none of its.
-    if (now_.timed && (nullptr == now_.last || i == now_.last)) {
-        now_.since = now_ns();
+    if (nullptr == now_.last || i == now_.last) {
+        read_clock();
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "common_smartint_params.h"
 #include "common_smartint_quicker.h"
+#include "common_smartint_rma_wire.h"
 #include "common_smartint_stats.h"
 
 namespace smartint {
@@ -28,14 +29,24 @@ public:
     rma_bursts(const rma_bursts &) = delete;
     rma_bursts &operator=(const rma_bursts &) = delete;
 
-    // One of a single piece that both ways could serve. follows: messages are on their way to its target, behind which
-    // it has to stay. By message?
+    // What counts of an operation of a single piece.
+    struct operation {
+        unsigned sort = sorts; // sorts: of none, it goes by message
+        std::uint64_t bytes = 0;
+        bool requested = false;
+    };
+    static operation of(wire::rma_kind kind, std::uint64_t bytes); // that has no item, or none yet
+
+    // One that both ways could serve. follows: messages are on their way to its target, behind which it has to stay. By
+    // message?
+    bool by_message(const rma_peer *p, const operation &o, bool follows);
     bool by_message(const rma_peer *p, const rma_item *i, bool follows);
     // It has to wait behind messages for which there was no room. True: it is of their burst, and to go as they do.
     bool joins_queue(const rma_peer *p, const rma_item *i);
 
-    // Around each call that gives this item to a target's queue.
+    // Around each call that gives this item to a target's queue, or begins an operation, with an item or without.
     void call_begins(const rma_peer *p, const rma_item *i);
+    void operation_begins(const rma_peer *p);
     void call_ends();
     void ended(const rma_item *i) {
         if (now_.last == i) {
@@ -76,8 +87,10 @@ private:
         return bytes <= params_.stream_bytes ? message : copied;
     }
     void begin(const rma_peer *p, std::uint64_t size, unsigned sort, quicker::way usual);
-    bool fits(const rma_peer *p, const rma_item *i) const;
-    void count(const rma_item *i);
+    bool fits(const rma_peer *p, const operation &o) const;
+    void count(const operation &o);
+    bool goes_on(const rma_peer *p);
+    void read_clock();
     bool ends(const rma_item *i) const;
     void end();
 

@@ -59,21 +59,27 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
     return nullptr != p->mapped || route::self == p->ep->way || (route::shared == p->ep->way && e_.may_copy(p->ep));
 }
 
+// It waits in MPI, on a processor of its own; and if it comes to compute, its thread goes on.
+bool rma::target_has_time(const rma_peer *p) const {
+    return e_.can_arm() && e_.a_unit_each() && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+}
+
+// The target copies for one origin; another one that comes meanwhile has a core of its own for it.
+bool rma::target_is_ours(const rma_peer *p) {
+    return p->unacked || p->fetching + p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
+}
+
 // To or from a target that does nothing else: one side gathers a message while the other one scatters the last (AR
 // chapter 3), and what is small costs no system call. One piece goes either way, whichever is quicker here. A target
 // that computes is left alone, though the kernel's copies are slower; so is one that may be waiting for a processor,
 // where ranks outnumber them.
 bool rma::better_by_message(const rma_peer *p, const rma_item *i) {
-    if (nullptr != p->mapped || route::shared != p->ep->way || 0 != i->target_at.done() ||
-        !e_.can_arm() || // it may come to compute: then its thread goes on
-        !e_.a_unit_each()) {
+    if (i->chosen || nullptr != p->mapped || route::shared != p->ep->way || 0 != i->target_at.done()) {
         return false;
     }
     const std::uint64_t pieces = i->target_layout.pieces();
     const bool small_pieces = pieces >= many_pieces && i->target_layout.bytes() < pieces * small_piece;
-    // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
-    const bool ours = p->unacked || p->fetching + p->getting > 0 || !p->ep->ring.holds_more_than(busy_ring);
-    if ((!small_pieces && !ours) || !board_slot(&e_.segment_.slot(p->ep->slot)).waiting()) {
+    if ((!small_pieces && !target_is_ours(p)) || !target_has_time(p)) {
         return false;
     }
     return !i->one_piece() || !direct_possible(p, i) || bursts_.by_message(p, i, !settled(p));

@@ -24,7 +24,9 @@ bool ends_something(rma_item::what kind) {
 
 void rma::submit(rma_peer *p, rma_item *op) {
     using what = rma_item::what;
-    serve_now_and_then();
+    if (!op->chosen) {
+        serve_now_and_then();
+    }
     op->aim();
     op->slack = (what::put == op->kind || what::get == op->kind) && for_slack(p, op->target_layout.bytes()) &&
                 direct_possible(p, op);
@@ -46,6 +48,9 @@ bool rma::push(rma_peer *p, rma_item *i) {
         ++i->sync->pending;
     }
     if (p->ep->lost) {
+        if (i->chosen) {
+            bursts_.call_ends();
+        }
         note_error(p->window, rma_error::lost);
         if (0 != p->transfers) { // the network has memory of operations before this one still
             p->ending.push_back(i);
@@ -62,7 +67,9 @@ bool rma::push(rma_peer *p, rma_item *i) {
     p->tail = i;
     p->queued += i->target_layout.bytes();
     p->requested = p->requested || i->requested();
-    bursts_.call_begins(p, i);
+    if (!i->chosen) { // else its call has begun
+        bursts_.call_begins(p, i);
+    }
     if (!p->stuck) {
         pump(p);
         while (route::self == p->ep->way && !p->replies.empty() && step::done == reply(p)) {
@@ -123,6 +130,9 @@ void rma::pump(rma_peer *p) {
             return;
         }
         if (step::blocked == s) {
+            if (p->unsure) { // and what would make sure stands behind this
+                wake_target(p);
+            }
             return;
         }
         // done: run() has given the item away or ended it
@@ -340,6 +350,9 @@ rma::step rma::run_local(rma_peer *p, rma_item *i) {
         if (const step s = send_bundle(p); step::done != s) {
             return s;
         }
+    }
+    if (p->unsure) {
+        wake_target(p);
     }
     take_head(p);
     p->locals.emplace_back(p->gets_begun, i);

@@ -15,8 +15,8 @@ void rma_layout::append(std::int64_t offset, std::uint64_t length) {
 
 void rma_layout::append(const rma_run &run) {
     element_bytes_ += run.bytes();
-    if (!runs_.empty() && 1 == run.count) {
-        rma_run &last = runs_.back();
+    if (0 != entries_ && 1 == run.count) {
+        rma_run &last = 1 == entries_ ? only_ : several_.back();
         const std::int64_t end = last.offset + last.stride * static_cast<std::int64_t>(last.count - 1);
         if (1 == last.count && end + static_cast<std::int64_t>(last.length) == run.offset) {
             last.length += run.length;
@@ -28,31 +28,39 @@ void rma_layout::append(const rma_run &run) {
             return;
         }
     }
-    runs_.push_back(run);
+    if (0 == entries_) {
+        only_ = run;
+    } else {
+        if (1 == entries_) {
+            several_.push_back(only_);
+        }
+        several_.push_back(run);
+    }
+    ++entries_;
 }
 
 void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
     repeat_ = times;
     extent_ = extent;
     if (0 == times) {
-        runs_.clear();
+        several_.clear();
+        entries_ = 0;
         element_bytes_ = 0;
         repeat_ = 1;
         return;
     }
-    if (1 == times || 1 != runs_.size()) {
+    if (1 == times || 1 != entries_) {
         return;
     }
     // One run goes on into the next element: one longer run in place of many.
-    rma_run &only = runs_[0];
-    const auto length = static_cast<std::int64_t>(only.length);
-    if (1 == only.count && extent == length) {
-        only.length *= times;
-    } else if (1 == only.count) {
-        only.stride = extent;
-        only.count = times;
-    } else if (extent == only.stride * static_cast<std::int64_t>(only.count)) {
-        only.count *= times;
+    const auto length = static_cast<std::int64_t>(only_.length);
+    if (1 == only_.count && extent == length) {
+        only_.length *= times;
+    } else if (1 == only_.count) {
+        only_.stride = extent;
+        only_.count = times;
+    } else if (extent == only_.stride * static_cast<std::int64_t>(only_.count)) {
+        only_.count *= times;
     } else {
         return;
     }
@@ -62,7 +70,7 @@ void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
 
 std::uint64_t rma_layout::pieces() const {
     std::uint64_t n = 0;
-    for (const rma_run &run : runs_) {
+    for (const rma_run &run : runs()) {
         n += run.count;
     }
     return n * repeat_;
@@ -88,7 +96,7 @@ bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high) {
 bool rma_layout::bounds(std::int64_t *low, std::int64_t *high) const {
     *low = *high = 0;
     bool first = true;
-    for (const rma_run &run : runs_) {
+    for (const rma_run &run : runs()) {
         std::int64_t from = 0;
         std::int64_t to = 0;
         if (!rma_bounds(run, &from, &to)) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -39,17 +40,19 @@ public:
     // The runs so far are one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
 
-    bool contiguous() const { return runs_.empty() || (1 == runs_.size() && 1 == repeat_ && 1 == runs_[0].count); }
+    bool contiguous() const { return 0 == entries_ || (1 == entries_ && 1 == repeat_ && 1 == only_.count); }
     std::uint64_t bytes() const { return element_bytes_ * repeat_; }
     std::uint64_t pieces() const;
     // From where to where, relative to the base. False: it does not fit into 63 bits.
     bool bounds(std::int64_t *low, std::int64_t *high) const;
 
-    const std::vector<rma_run> &runs() const { return runs_; }
+    std::span<const rma_run> runs() const { return {1 == entries_ ? &only_ : several_.data(), entries_}; }
     std::int64_t extent() const { return extent_; }
 
 private:
-    std::vector<rma_run> runs_;
+    rma_run only_; // most have one, which takes no memory beside; else all are in several_
+    std::vector<rma_run> several_;
+    std::size_t entries_ = 0;
     std::uint64_t element_bytes_ = 0;
     std::uint64_t repeat_ = 1;
     std::int64_t extent_ = 0;

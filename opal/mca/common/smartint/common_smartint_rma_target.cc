@@ -117,6 +117,11 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         std::memmove(reinterpret_cast<std::byte *>(runs[0].offset), data, total); // to oneself they may overlap
         return;
     }
+    if (kind::get == h.kind && answers_at_once(p) && 1 == runs.size() && 1 == runs[0].count &&
+        total <= p->ep->max_payload &&
+        step::done == answer(p, h, reinterpret_cast<const std::byte *>(runs[0].offset), total)) {
+        return;
+    }
     std::byte *base = nullptr;
     rma_layout layout = layout_of(runs, &base);
     if (kind::get == h.kind) {
@@ -152,27 +157,59 @@ void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const r
         e_.refuse();
         return;
     }
-    if (fetches) { // an origin keeps to that
-        if (total > wire::rma_fetch_bytes || p->fetched + total > wire::rma_fetching_bytes) {
-            e_.refuse();
-            return;
+    if (fetches && // an origin keeps to that
+        (total > wire::rma_fetch_bytes || p->fetched + total > wire::rma_fetching_bytes)) {
+        e_.refuse();
+        return;
+    }
+    {
+        const combining_guard here(*p->window->words, pid_);
+        if (fetches) {
+            fetched_.resize(std::max<std::size_t>(fetched_.size(), total));
+            rma_cursor from(&layout);
+            rma_gather(base, from, fetched_.data(), total);
         }
-        p->fetched += total;
-        rma_reply &r = p->replies.emplace_back();
-        r.kind = wire::rma_kind::data;
-        r.id = h.id;
-        r.at = h.at;
-        r.kept.resize(total);
+        if (operand) {
+            rma_cursor at(&layout);
+            rma_apply_at(op, type, base, at, total, data, rma_type_bytes(type));
+        }
     }
-    const combining_guard here(*p->window->words, pid_);
-    if (fetches) {
-        rma_cursor from(&layout);
-        rma_gather(base, from, p->replies.back().kept.data(), total);
+    if (!fetches ||
+        (answers_at_once(p) && total <= p->ep->max_payload && step::done == answer(p, h, fetched_.data(), total))) {
+        return;
     }
-    if (operand) {
-        rma_cursor at(&layout);
-        rma_apply_at(op, type, base, at, total, data, rma_type_bytes(type));
+    p->fetched += total;
+    rma_reply &r = p->replies.emplace_back();
+    r.kind = wire::rma_kind::data;
+    r.id = h.id;
+    r.at = h.at;
+    r.kept.assign(fetched_.data(), fetched_.data() + total);
+}
+
+// Inside a node, where nothing is owed before it: no entry in the list of what is.
+bool rma::answers_at_once(const rma_peer *p) { return route::shared == p->ep->way && p->replies.empty(); }
+
+// All that a get or fetch asked for, in one message. full: there is no room now.
+rma::step rma::answer(rma_peer *p, const wire::rma_head &asked, const std::byte *data, std::uint64_t bytes) {
+    wire::rma_head h{};
+    h.kind = wire::rma_kind::data;
+    h.flags = answer_flags();
+    h.id = asked.id;
+    h.at = asked.at;
+    return transmit(p, h, {}, data, static_cast<std::uint32_t>(bytes));
+}
+
+// waited: by a call, and needs no notice.
+rma::step rma::acknowledge(rma_peer *p, wire::rma_kind kind, bool waited) {
+    wire::rma_head h{};
+    h.kind = kind;
+    h.flags = answer_flags();
+    const step s = transmit(p, h, {}, nullptr, 0);
+    if (step::done == s && wire::rma_kind::ack == kind && route::self != p->ep->way && !waited) {
+        e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
+                       static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
     }
+    return s;
 }
 
 std::uint8_t rma::answer_flags() const {
@@ -190,7 +227,6 @@ rma::step rma::reply(rma_peer *p) {
     }
     rma_reply &r = p->replies.front();
     step s = step::done;
-    wire::rma_head h{};
     switch (r.kind) {
     case kind::data:
         s = send_data(p, r);
@@ -213,13 +249,7 @@ rma::step rma::reply(rma_peer *p) {
         r.kind = kind::ack; // and not once more if there is no room for the answer
         [[fallthrough]];
     default:
-        h.kind = r.kind;
-        h.flags = answer_flags();
-        s = transmit(p, h, {}, nullptr, 0);
-        if (step::done == s && kind::ack == r.kind && route::self != p->ep->way && !r.waited) {
-            e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
-                           static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
-        }
+        s = acknowledge(p, r.kind, r.waited);
     }
     if (step::done == s) {
         p->replies.pop_front();
