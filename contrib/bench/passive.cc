@@ -180,13 +180,16 @@ private:
     double once(const operation &op, bool computes) {
         double took = 0;
         bool late;
+        if (0 == program_.rank() && op.locked) {
+            MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window_);
+            std::int64_t there; // a call that asks for the lock may return before it is held: then this waits for it
+            MPI_Get(&there, 1, MPI_INT64_T, target, 24, 1, MPI_INT64_T, window_);
+            MPI_Win_flush(target, window_);
+        }
         clock_.start(late);
         if (0 == program_.rank()) {
             if (computes) { // the target is at it
                 sleep_us(100);
-            }
-            if (op.locked) {
-                MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window_);
             }
             const double begin = now_us();
             op.call();
