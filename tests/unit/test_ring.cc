@@ -338,6 +338,21 @@ TEST_F(ring, a_record_that_is_counted_on_is_told_of_until_it_is_read) {
         EXPECT_EQ(result::record, get(100, i));
         EXPECT_FALSE(consumer.asked());
     }
+    // Somebody who asks late, for what was read long ago, takes nothing back.
+    std::byte *p = other.reserve(100);
+    ASSERT_NE(nullptr, p);
+    fill(p, 100, 7);
+    other.commit(p, ring_word::pack(100, 0, 1));
+    EXPECT_EQ(result::record, get(100, 7));
+    for (std::uint64_t i = 0; i < 2 * capacity / 128; ++i) {
+        ASSERT_TRUE(put(100, i));
+        EXPECT_EQ(result::record, get(100, i));
+    }
+    ASSERT_TRUE(put(100, 8));
+    producer.ask();
+    other.ask();
+    EXPECT_TRUE(consumer.asked());
+    EXPECT_EQ(result::record, get(100, 8));
     for (const std::uint64_t forged : {~std::uint64_t{0} >> 1, ~std::uint64_t{0}, 100 * capacity, std::uint64_t{0}}) {
         memory->control.asked = forged;
         EXPECT_FALSE(consumer.asked());

@@ -28,14 +28,14 @@ protected:
         return p;
     }
     explicit small_operations(const params &p = all_by_message(), bool threads = false) : n(p, threads) {
+        engine_access::give_units(n.a);
+        engine_access::give_units(n.b);
         n.start_threads();
         endpoint *const self[] = {n.a.add_self(), n.b.add_self()};
         std::vector<rma_member> mine = {member(self[0], 0), member(n.to_b, 1)};
         std::vector<rma_member> theirs = {member(n.to_a, 0), member(self[1], 1)};
         at_a = make_window(n.a, window_id, 0, std::move(mine));
         at_b = make_window(n.b, window_id, 1, std::move(theirs));
-        engine_access::give_units(n.a);
-        engine_access::give_units(n.b);
         settle(n);
         target = n.a.one_sided().peer(at_a, 1);
     }
@@ -328,7 +328,7 @@ TEST_F(small_operations, that_fill_the_limit_are_made_sure_of) {
     }
     EXPECT_GT(k, 32U);
     const layout::slot &s = n.b.board_segment().slot(n.to_b->slot);
-    EXPECT_LT(s.ring.asked, s.ring.tail) << "the last ones came behind others";
+    ASSERT_LT(s.ring.asked, s.ring.tail) << "the last ones came behind others: or take another size of theirs";
     rma_item *i = rma::make(rma_item::what::fetch);
     i->chosen = i->by_message = true; // nothing is taken in before it
     i->op = rma_operator::no_op;
@@ -390,6 +390,10 @@ TEST_F(small_operations, behind_a_record_that_is_being_written_are_come_for_by_t
     n.a.one_sided().flush(target, nullptr);
     n.a.leave();
     EXPECT_TRUE(n.b.wanted_again()) << "asked for since";
+    n.b.enter();
+    EXPECT_TRUE(n.b.look().network);
+    n.b.leave();
+    EXPECT_TRUE(n.b.wanted_again()) << "that looks at no ring";
     std::memset(record, 0, 8);
     slow.commit(record, ring_word::pack(8, 0, wire::none));
     n.b.end_wait();

@@ -502,7 +502,7 @@ private:
     int wake_fd_ = -1;
     bool matched_hint_ = false;                    // a request was matched and has not been looked at
     bool armed_now_ = false, looks_again_ = false; // a receive, by this call; at its end, where nobody is called back
-    std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked
+    std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked there
     enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
     enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
     std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits

@@ -246,7 +246,7 @@ __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
     const bool postponed = postponed_timer_set_ && anything_postponed();
     const bool asked = 0 != asked_sends_; // read outside the gate it would be another thread's
-    const bool serves = nullptr != rma_;
+    const bool serves = nullptr != rma_ && !ring_broken_;
     if (!board_.attached()) {
         gate_.leave();
         std::atomic_thread_fence(std::memory_order_seq_cst); // P2, pairs with P1
@@ -287,7 +287,7 @@ void engine::look_again() {
     leave_slow(false);
 }
 
-// What was there and could not be read when the thread looked, it comes for by the clock (look()).
+// What was there and could not be read when the thread looked at the ring, it comes for by the clock (look()).
 bool engine::wanted_again() {
     if (!board_.attached()) {
         return false;

@@ -104,7 +104,7 @@ void engine::set_relay_route(endpoint *ep, const remote_node *node, std::uint32_
 // Met by its RTS, which does not say where its helper is: without that no notice from here would wake it. Once.
 void engine::introduce(endpoint *ep) {
     ep->asked = true;
-    if (by_thread_) {
+    if (by_thread_ || looks_again_) {
         defer({.kind = deferred::what::stranger, .from = ep});
     } else if (nullptr != hooks_.introduce) {
         hooks_.introduce(ep);

@@ -119,6 +119,9 @@ inline bool engine::network_is_due() {
 // for.
 inline unsigned engine::look_at_ring(bool by_thread) {
     const std::uint64_t before = bytes_moved_;
+    if (by_thread) {
+        relied_on_ = ring_.asked(); // what is asked for behind this look is none of it, see wanted_again()
+    }
     unsigned n = poll_ring();
     unsigned events = n;
     while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_look && events < thread_events) {
@@ -301,8 +304,8 @@ thread_view engine::look() {
     v.due = 1 == awaited_ ? due_ : 0;
     v.expects = expects_;
     // Handing over may have queued. And a record that somebody counts on may stand behind one that is being written.
-    relied_on_ = board_.attached() ? ring_.asked() : 0;
-    v.network = v.network || 0 != in_flight_ || 0 != queued_ || (0 != relied_on_ && !ring_broken_);
+    const bool relied_on = board_.attached() && !ring_broken_ && 0 != ring_.asked();
+    v.network = v.network || 0 != in_flight_ || 0 != queued_ || relied_on;
     return v;
 }
 

@@ -108,10 +108,11 @@ public:
 
     // The last record is for the consumer to see to before it leaves its engine. Behind that a full fence (L3).
     void ask() {
-        // relaxed: the fence orders it. One that is further ahead than the ring is long was forged.
-        std::uint64_t before = control_->asked.load(std::memory_order_relaxed);
-        while (before - end_ > capacity_ &&
-               !control_->asked.compare_exchange_weak(before, end_, std::memory_order_relaxed)) {}
+        // Acquire and release, so that tail is not older than the position read before it: one beyond it was forged.
+        std::uint64_t before = control_->asked.load(std::memory_order_acquire);
+        while ((before < end_ || before > control_->tail.load(std::memory_order_relaxed)) &&
+               !control_->asked.compare_exchange_weak(before, end_, std::memory_order_release,
+                                                      std::memory_order_acquire)) {}
     }
 
 private:
@@ -192,7 +193,7 @@ public:
     // Behind a full fence (L4).
     std::uint64_t asked() const {
         const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
-        const std::uint64_t asked = control_->asked.load(std::memory_order_relaxed);
+        const std::uint64_t asked = control_->asked.load(std::memory_order_acquire); // as in ask()
         // whatever somebody wrote there
         return asked > head && asked <= control_->tail.load(std::memory_order_relaxed) ? asked : 0;
     }

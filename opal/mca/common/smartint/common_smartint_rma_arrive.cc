@@ -222,6 +222,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, s
     if (0 == i->result_at.left() && i->waiting) {
         gets_.remove(i->id);
         ++p->gets_done;
+        p->unsure = p->unsure && p->gets_done != p->gets_begun;
         end(i, i->failed);
         local_step(p);
     }

@@ -130,7 +130,7 @@ void rma::pump(rma_peer *p) {
             return;
         }
         if (step::blocked == s) {
-            if (p->unsure) { // and what would make sure stands behind this
+            if (p->unsure && !p->ep->lost) { // and what would make sure stands behind this
                 wake_target(p);
             }
             return;
