@@ -188,9 +188,7 @@ private:
         }
         clock_.start(late);
         if (0 == program_.rank()) {
-            if (computes) { // the target is at it
-                sleep_us(100);
-            }
+            sleep_us(100); // the target computes, or sits in MPI
             const double begin = now_us();
             op.call();
             took = now_us() - begin;
