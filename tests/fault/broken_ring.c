@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         CHECK(0x31746e6974726d73ull == at(board, 0, 8), "the board begins otherwise");
         uint64_t stride = at(board, 40, 8), slots = at(board, 48, 8), ring_bytes = at(board, 56, 4);
         unsigned char *ring = board + slots + stride + stride - ring_bytes;
-        _Atomic uint64_t *tail = (_Atomic uint64_t *) (ring - 128), *head = (_Atomic uint64_t *) (ring - 64);
+        _Atomic uint64_t *tail = (_Atomic uint64_t *) (ring - 192), *head = (_Atomic uint64_t *) (ring - 128);
         while (atomic_load(tail) != atomic_load(head)) { // until rank 1 has read what is in it
         }
         uint64_t where = atomic_fetch_add(tail, 64) & (ring_bytes - 1);

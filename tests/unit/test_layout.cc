@@ -80,6 +80,11 @@ TEST(layout, offsets_of_a_slot_are_pinned) {
     EXPECT_EQ(448U + 4096 + 2048, offsetof(slot, seen));
     EXPECT_EQ(448U + 4096 + 2048 + 512, offsetof(slot, copies));
     EXPECT_EQ(448U + 4096 + 2048 + 512 + 1024, offsetof(slot, ring));
+    // The last of a slot, before the ring; tests/fault/broken_ring.c knows these, too.
+    EXPECT_EQ(sizeof(slot), offsetof(slot, ring) + 192);
+    EXPECT_EQ(0U, offsetof(ring_control, tail));
+    EXPECT_EQ(64U, offsetof(ring_control, head));
+    EXPECT_EQ(128U, offsetof(ring_control, asked));
 }
 
 TEST(layout, words_with_different_writers_have_lines_of_their_own) {
