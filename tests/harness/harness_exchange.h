@@ -75,12 +75,17 @@ inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, 
     EXPECT_EQ(1U, r.delivered);
 }
 
+// One call of e's application that has to do with windows: f(e.one_sided()).
+template <class F> void call(engine &e, F f) {
+    e.enter();
+    f(e.one_sided());
+    e.leave();
+}
+
 // MPI_Win_flush of a, as far as it goes by itself.
 inline std::unique_ptr<rma_sync> begin_flush(engine &a, rma_peer *p) {
     auto sync = std::make_unique<rma_sync>();
-    a.enter();
-    a.one_sided().flush(p, sync.get());
-    a.leave();
+    call(a, [&](rma &r) { r.flush(p, sync.get()); });
     return sync;
 }
 

@@ -37,11 +37,6 @@ protected:
         destroy_window(n.a, zero);
         destroy_window(n.b, one);
     }
-    template <class F> void call(engine &e, F f) {
-        e.enter();
-        f(e.one_sided());
-        e.leave();
-    }
     // The call is made in the course of a wait, which ends behind it.
     template <class F> void in_a_wait(F f) {
         n.a.begin_wait();

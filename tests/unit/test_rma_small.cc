@@ -73,9 +73,8 @@ protected:
         return operation(wire::rma_kind::get, rma_operator::replace, word, nullptr, to, words);
     }
     rma_begun begin(const rma_small &o) {
-        n.a.enter();
-        const rma_begun begun = n.a.one_sided().try_small(target, o);
-        n.a.leave();
+        rma_begun begun = rma_begun::no;
+        call(n.a, [&](rma &r) { begun = r.try_small(target, o); });
         return begun;
     }
     // As the component does where begin() did not.
@@ -88,9 +87,7 @@ protected:
         i->target = o.target;
         (nullptr == o.operand ? i->result_layout : i->origin_layout) = rma_layout(o.bytes);
         i->target_layout = rma_layout(o.bytes);
-        n.a.enter();
-        n.a.one_sided().submit(target, i);
-        n.a.leave();
+        call(n.a, [&](rma &r) { r.submit(target, i); });
     }
     void flush() {
         const auto sync = begin_flush(n.a, target);
@@ -146,13 +143,9 @@ TEST_F(small_operations, wait_their_turn_where_something_stands_before_them) {
     EXPECT_EQ(rma_begun::no, begin(put(0, &word))) << "the target computes";
     n.b.begin_wait();
     rma_sync posted;
-    n.a.enter();
-    n.a.one_sided().await_post(target, &posted);
-    n.a.leave();
+    call(n.a, [&](rma &r) { r.await_post(target, &posted); });
     EXPECT_EQ(rma_begun::no, begin(put(0, &word))) << "in the queue";
-    n.b.enter();
-    n.b.one_sided().post(at_b, {0}, false, false);
-    n.b.leave();
+    call(n.b, [&](rma &r) { r.post(at_b, {0}, false, false); });
     n.drive("a post", [&] { return ended(n.a, posted); });
     EXPECT_EQ(rma_begun::done, begin(put(0, &word)));
     const auto flushing = begin_flush(n.a, target);
@@ -161,23 +154,15 @@ TEST_F(small_operations, wait_their_turn_where_something_stands_before_them) {
     EXPECT_EQ(rma_begun::done, begin(put(1, &word)));
     rma_sync complete;
     rma_sync exposure;
-    n.a.enter();
-    n.a.one_sided().complete(target, &complete);
-    n.a.leave();
-    n.b.enter();
-    n.b.one_sided().wait(at_b, &exposure);
-    n.b.leave();
+    call(n.a, [&](rma &r) { r.complete(target, &complete); });
+    call(n.b, [&](rma &r) { r.wait(at_b, &exposure); });
     n.drive("the end", [&] { return ended(n.a, complete) && ended(n.b, exposure); });
     EXPECT_EQ(rma_begun::no, begin(put(2, &word))) << "the next exposure is not known of";
     rma_sync fenced;
     rma_sync theirs;
-    n.a.enter();
-    n.a.one_sided().fence(at_a, &fenced);
-    n.a.leave();
+    call(n.a, [&](rma &r) { r.fence(at_a, &fenced); });
     EXPECT_EQ(rma_begun::no, begin(put(2, &word))) << "a fence is not through";
-    n.b.enter();
-    n.b.one_sided().fence(at_b, &theirs);
-    n.b.leave();
+    call(n.b, [&](rma &r) { r.fence(at_b, &theirs); });
     n.drive("a fence", [&] { return ended(n.a, fenced) && ended(n.b, theirs); });
     EXPECT_EQ(9, memory[1][0]);
     EXPECT_EQ(9, memory[1][1]);
@@ -266,9 +251,7 @@ TEST_F(small_and_timed, either_way_is_tried_and_timed) {
             EXPECT_EQ(word, memory[1][3]) << "a copy is there when its call returns";
         }
         flush();
-        n.a.enter();
-        n.a.one_sided().found_quiet(target);
-        n.a.leave();
+        call(n.a, [&](rma &r) { r.found_quiet(target); });
         EXPECT_EQ(word, memory[1][3]);
     }
     EXPECT_GE(messages, quicker::tries);
@@ -386,9 +369,7 @@ TEST_F(small_operations, behind_a_record_that_is_being_written_are_come_for_by_t
     EXPECT_FALSE(n.b.wanted_again()) << "the same as when it looked";
     std::int64_t one = 1;
     ASSERT_EQ(rma_begun::done, begin(put(8, &one)));
-    n.a.enter();
-    n.a.one_sided().flush(target, nullptr);
-    n.a.leave();
+    call(n.a, [&](rma &r) { r.flush(target, nullptr); });
     EXPECT_TRUE(n.b.wanted_again()) << "asked for since";
     n.b.enter();
     EXPECT_TRUE(n.b.look().network);

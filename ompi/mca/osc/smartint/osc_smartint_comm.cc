@@ -132,13 +132,9 @@ rma_begun at_once(const place &there, std::byte *mine, bool get) {
                                there.address, there.bytes))) {
         return rma_begun::done;
     }
-    rma_small o;
-    o.kind = get ? wire::rma_kind::get : wire::rma_kind::put;
-    o.operand = get ? nullptr : mine;
-    o.result = get ? mine : nullptr;
-    o.target = there.address;
-    o.bytes = there.bytes;
-    return r.try_small(there.peer, o);
+    return r.try_small(there.peer,
+                       {get ? wire::rma_kind::get : wire::rma_kind::put, rma_operator::replace, rma_type::bytes,
+                        get ? nullptr : mine, get ? mine : nullptr, there.address, there.bytes});
 }
 
 // Put and get alike: mine is the origin's memory.

@@ -227,6 +227,7 @@ void engine::thread_ends() {
 // the interrupt thread can see to now.
 __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     const bool armed = std::exchange(armed_now_, false);
+    // one that looks again is one call
     calls_.store(calls_.load(std::memory_order_relaxed) + (may_look ? 1 : 0), std::memory_order_relaxed);
     const bool others_wait = 0 != waiting_.load(std::memory_order_relaxed);
     if (!thread_ || others_wait) {

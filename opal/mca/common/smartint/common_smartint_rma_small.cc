@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint64_t sure_every = 16; // gets and fetches: half of what a target takes in in a pass
 
-bool asks(wire::rma_kind kind) { return wire::rma_kind::get == kind || wire::rma_kind::fetch == kind; }
-
 } // namespace
 
 // As submit() would, in the same order of questions: may it go now, does the target have time for it, and is a message
@@ -80,7 +78,7 @@ rma::step rma::send_small(rma_peer *p, const rma_small &o) {
     const rma_run run{static_cast<std::int64_t>(o.target), o.bytes, 0, 1};
     const std::uint64_t data = !operand ? 0 : rma_operator::swap_if_equal == o.op ? 2 * o.bytes : o.bytes;
     rma_item *i = nullptr;
-    if (asks(o.kind)) {
+    if (nullptr != o.result) {
         i = make_small(p, o);
         h.id = i->id;
     }
