@@ -30,9 +30,9 @@ public:
 
     // The way for messages of so many bytes, which will be one or several as the last ones were. First each in its
     // turn, then the quicker one, and now and then the other for some in a row, as machines change, and what was found
-    // out at first may be wrong: after `soonest` of them, then after twice as many, up to `latest`. `otherwise` where
-    // it was not found out in most_turns, as what was done could not be timed; after a while it is tried anew. favour:
-    // the first one is taken unless the second is quicker by more than so many percent.
+    // out at first may be wrong: after `soonest` of them, then after twice as many, up to `latest` or so. `otherwise`
+    // where it was not found out in most_turns, as what was done could not be timed; after a while it is tried anew.
+    // favour: the first one is taken unless the second is quicker by more than so many percent.
     way choose(std::uint64_t bytes, way otherwise, unsigned favour = 0) {
         one_size &s = sizes_[row(bytes)];
         pair &p = s.pairs[s.several];
@@ -54,7 +54,7 @@ public:
             return p.taken;
         }
         if (p.since - p.pause + 1 >= in_a_row(bytes)) {
-            p.pause = std::min(2 * p.pause, latest);
+            p.pause = std::min(2 * p.pause, longest(p));
             p.since = 0;
         }
         return other(p.taken);
@@ -64,7 +64,7 @@ public:
         one_size &s = sizes_[row(bytes)];
         pair &p = s.pairs[s.several];
         if (p.since >= p.pause) {
-            p.pause = std::min(2 * p.pause, latest);
+            p.pause = std::min(2 * p.pause, longest(p));
             p.since = 0;
         }
     }
@@ -136,6 +136,12 @@ private:
     static constexpr int smallest = 12;  // 4 KiB
     static constexpr unsigned large = 4; // 64 KiB to 128
 
+    // One that takes much longer is tried the more rarely: it would cost most of what is won.
+    static unsigned longest(const pair &p) {
+        const std::uint64_t a = p.ways[0].cost;
+        const std::uint64_t b = p.ways[1].cost;
+        return latest * static_cast<unsigned>(std::clamp<std::uint64_t>(std::max(a, b) / (std::min(a, b) + 1), 1, 8));
+    }
     static way other(way w) { return way::first == w ? way::second : way::first; }
     static bool known(const pair &p) { return p.ways[0].tries >= tries && p.ways[1].tries >= tries; }
     static way better(const pair &p, unsigned favour) {

@@ -80,9 +80,7 @@ public:
             // relaxed: the claim orders nothing; the record is published by C1
             if (control_->tail.compare_exchange_weak(tail, tail + take, std::memory_order_relaxed,
                                                      std::memory_order_relaxed)) {
-                next_ = take != need ? need : at + need;
                 end_ = tail + take;
-                size_ = need;
                 if (take != need) {
                     publish(at, ring_word::pack(static_cast<std::uint32_t>(to_end - sizeof(std::uint64_t)), 0,
                                                 ring_word::pad_type));
@@ -103,7 +101,6 @@ public:
 
     void commit(std::byte *payload, std::uint64_t word) {
         publish(static_cast<std::uint64_t>(payload - base_) - sizeof(std::uint64_t), word);
-        fetch();
     }
 
     // The last record is for the consumer to see to before it leaves its engine. Behind that a full fence (L3).
@@ -116,17 +113,6 @@ public:
     }
 
 private:
-    // The lines of the next record, if it is as long as this one, while nobody waits for them: the
-    // consumer has zeroed them, and they come from its cache (256 bytes took 110 ns one way and
-    // take 85). Not the first, which it polls. Longer ones gain nothing.
-    void fetch() const {
-        if (size_ <= 8 * layout::line && next_ + size_ <= capacity_) {
-            for (std::uint64_t at = layout::line; at < size_; at += layout::line) {
-                __builtin_prefetch(base_ + next_ + at, 1);
-            }
-        }
-    }
-
     void publish(std::uint64_t at, std::uint64_t word) {
         auto *w = reinterpret_cast<layout::shared<std::uint64_t> *>(base_ + at);
         w->store(word, std::memory_order_release); // C1, pairs with C2
@@ -136,9 +122,7 @@ private:
     std::byte *base_ = nullptr;
     std::uint64_t capacity_ = 0;
     std::uint64_t head_ = 0; // what this producer last saw of head
-    std::uint64_t next_ = 0; // where the record after the last one will stand, most likely
     std::uint64_t end_ = 0;  // position behind the last one
-    std::uint64_t size_ = 0; // of the last one
 };
 
 class ring_consumer {
