@@ -246,6 +246,34 @@ void message(bench &b, input &in) {
     b.v.e.leave();
 }
 
+// The same in its short form.
+void short_message(bench &b, input &in) {
+    wire::rma_short_head h{};
+    h.window = 0 == in.below(16) ? static_cast<std::uint32_t>(in.number()) : created + in.below(2);
+    h.sequence = in.byte();
+    const unsigned kind = in.below(6);
+    h.kind = kind < 4   ? static_cast<wire::rma_kind>(static_cast<unsigned>(wire::rma_kind::put) + kind)
+             : kind < 5 ? wire::rma_kind::data
+                        : static_cast<wire::rma_kind>(in.byte());
+    h.op = in.flag() ? static_cast<std::uint8_t>(rma_operator::sum) : in.byte();
+    h.type = in.flag() ? static_cast<std::uint8_t>(rma_type::i64) : in.byte();
+    h.flags = in.flag() ? 0 : in.byte();
+    h.bytes = 0 == in.below(8) ? static_cast<std::uint32_t>(in.number()) : 8 * in.below(8);
+    const auto base = reinterpret_cast<std::uint64_t>(created == h.window ? b.memory.get() : b.attached.get());
+    h.at = wire::rma_kind::data == h.kind ? 8 * in.below(4) : 0 == in.below(8) ? in.number() : base + 8 * in.below(70);
+    h.id = in.flag() ? 1 + in.below(8) : in.number();
+    std::vector<std::byte> m(sizeof(h) + (in.flag() ? std::min(h.bytes, 4096U) : in.below(64)));
+    std::memcpy(m.data(), &h, sizeof(h));
+    if (0 == in.below(16)) {
+        m.resize(in.below(static_cast<unsigned>(m.size()) + 1));
+    }
+    m.shrink_to_fit();
+    b.v.e.enter();
+    engine_access::dispatch(b.v.e, b.v.peers[0 == in.below(3) ? b.v.peers.size() - 1 : 1], wire::rma_short, m.data(),
+                            static_cast<std::uint32_t>(m.size()), in.flag());
+    b.v.e.leave();
+}
+
 } // namespace
 } // namespace smartint::fuzz
 
@@ -255,7 +283,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t byte
     input in(data, bytes);
     bench b(in);
     while (!in.empty()) {
-        switch (in.below(4)) {
+        switch (in.below(5)) {
         case 0:
             b.v.e.enter();
             call(b, in);
@@ -263,6 +291,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t byte
             break;
         case 1:
             b.v.step(in);
+            break;
+        case 2:
+            ++b.v.messages;
+            short_message(b, in);
             break;
         default:
             ++b.v.messages;

@@ -47,7 +47,7 @@ public:
     static bool in_network(const engine &e) { return e.in_network_; }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
     // Whatever this machine has: a processing unit for each rank of the node.
-    static void give_units(engine &e) { e.seats_ = engine::seats::enough; }
+    static void give_units(engine &e) { e.put_off_.units = put_off::seats::enough; }
     static bool parked(const engine &e) { return sleeps_so(e, engine::sleep::parked); }
     static bool listens(const engine &e) { return sleeps_so(e, engine::sleep::listens); }
     static bool hears(const engine &e) { return e.hears(); }

@@ -193,7 +193,7 @@ TEST(board_model, a_match_while_wanted_is_taken_is_not_lost) {
 // may lie there for a matched request: that would be a lost wake-up.
 namespace taking_back {
 
-enum variable : unsigned { wanted, progress, bell, inside, claim, hint, request, message = 8 };
+enum variable : unsigned { wanted, progress, bell, inside, claim, hint, request, message = 8, gave_way = 10 };
 enum : int { nothing_wanted = 0, look = 1, rung = 2 };
 enum : int { outside = 0, application_inside = 1, thread_inside = 2 };
 enum reg : unsigned { r, r_open, r_again };
@@ -210,10 +210,23 @@ struct variant {
     bool leaves_blindly = false; // leave looks at the word only, not at what is matched
     bool without_b8 = false;
     bool without_b10 = false;
+    bool brief = false; // the visits do not show themselves, where nothing was matched (leave_briefly)
+    bool without_p3 = false;
+    bool without_p4 = false;
     int before = nothing_wanted; // the word, of an earlier match; where it says so, rung
 };
 
 void append(program &p, std::initializer_list<step> more) { p.insert(p.end(), more); }
+
+// any_matched.
+void append_look(program &p, const variant &v, const std::string &n) {
+    append(p, {set(r_open, 0)});
+    for (int i = 0; i < v.requests; ++i) {
+        const auto next = "look" + n + std::to_string(i);
+        append(p, {load(r, request + i), jump_unless(r, request_matched, next.c_str()), set(r_open, 1),
+                   at(next.c_str(), nothing())});
+    }
+}
 
 // check_matched and poll_ring. At `r_open`: a request is matched and its message is not here.
 void append_pass(program &p, const variant &v, const std::string &n, bool by_thread) {
@@ -237,12 +250,12 @@ void append_pass(program &p, const variant &v, const std::string &n, bool by_thr
         append(p, {load(r, message + i), jump_if(r, 0, next.c_str()), store(message + i, 0),
                    store(request + i, request_free), at(next.c_str(), nothing())});
     }
-    append(p, {set(r_open, 0)});
-    for (int i = 0; i < v.requests; ++i) {
-        const auto next = name("look") + std::to_string(i);
-        append(p, {load(r, request + i), jump_unless(r, request_matched, next.c_str()), set(r_open, 1),
-                   at(next.c_str(), nothing())});
-    }
+    append_look(p, v, n);
+}
+
+void append_enter(program &p, const std::string &n) {
+    append(p, {store(inside, 1), at(("wait" + n).c_str(), load(r, claim)), // G1, G2
+               jump_unless(r, 0, ("wait" + n).c_str())});
 }
 
 program application(const variant &v) {
@@ -250,14 +263,27 @@ program application(const variant &v) {
     for (int i = 0; i < v.visits; ++i) {
         const std::string n = std::to_string(i);
         const auto name = [&](const char *s) { return s + n; };
-        append(p, {store(inside, 1), at(name("wait").c_str(), load(r, claim)), // G1, G2
-                   jump_unless(r, 0, name("wait").c_str()), store(progress, application_inside)});
+        append_enter(p, n);
+        if (!v.brief) {
+            append(p, {store(progress, application_inside)});
+        }
         append_pass(p, v, n, false);
+        append(p, {load(r, hint)});
+        if (v.brief) {
+            append(p, {jump_unless(r, 0, name("seen").c_str()), store(inside, 0)}); // G5
+            append(p, {load(r, gave_way), jump_if(r, 0, name("end").c_str())});     // P3
+            append_enter(p, name("again"));
+            append_look(p, v, name("again"));
+            append(p, {at(name("seen").c_str(), load(r, hint))});
+        }
         // matched_hint_ && any_matched()
-        append(p, {load(r, hint), jump_unless(r, 0, name("leave").c_str()), set(r_open, 0),
-                   at(name("leave").c_str(), nothing()), jump_if(r_open, 1, name("out").c_str()), store(hint, 0),
-                   at(name("out").c_str(), store(progress, outside)), store(inside, 0), // G5
-                   v.without_b10 ? nothing() : fence(), load(r, wanted)});              // B10, B11
+        append(p, {jump_unless(r, 0, name("leave").c_str()), set(r_open, 0), at(name("leave").c_str(), nothing()),
+                   jump_if(r_open, 1, name("out").c_str()), store(hint, 0), at(name("out").c_str(), nothing())});
+        if (v.brief) {
+            append(p, {store(gave_way, 0)});
+        }
+        append(p, {store(progress, outside), store(inside, 0),             // G5
+                   v.without_b10 ? nothing() : fence(), load(r, wanted)}); // B10, B11
         if (v.drains_outside) {
             append(p, {exchange(r_again, bell, 0)});
         }
@@ -267,6 +293,11 @@ program application(const variant &v) {
         }
         append(p, {jump(name("end").c_str()), at(name("ring").c_str(), exchange(r, bell, 1)),
                    at(name("end").c_str(), nothing())});
+    }
+    if (v.without_p3) {
+        for (step &s : p) {
+            s = op::load == s.what && gave_way == s.variable ? set(r, 0) : s;
+        }
     }
     return assemble(p);
 }
@@ -278,6 +309,8 @@ program interrupt_thread(const variant &v) {
               load(r, inside), // G4
               jump_if(r, 0, "in"),
               exchange(r, claim, 0),
+              v.brief ? store(gave_way, 1) : nothing(),
+              v.brief && !v.without_p4 ? membarrier() : nothing(),
               load(r, inside), // park behind the application
               jump_if(r, 0, "try"),
               jump("sleep"),
@@ -393,6 +426,30 @@ TEST(ring_taken_back, without_the_fence_of_match_or_leave_it_is_lost_and_the_exp
             v.*missing = true;
             EXPECT_TRUE(taking_back::check(v).deadlock);
         });
+    }
+}
+
+TEST(ring_taken_back, no_message_is_left_by_visits_that_do_not_show_themselves) {
+    for (const int visits : {1, 2}) {
+        each_case(visits, [](variant v) {
+            v.brief = true;
+            if (v.visits > 1 && (v.notice_first || taking_back::nothing_wanted != v.before)) {
+                return; // many states and nothing new
+            }
+            const verdict r = taking_back::check(v);
+            EXPECT_TRUE(r.good());
+            EXPECT_GT(r.rests, 3U);
+        });
+    }
+}
+
+TEST(ring_taken_back, where_such_a_visit_and_the_thread_miss_each_other_it_is_lost_and_the_explorer_finds_it) {
+    for (bool variant::*missing : {&variant::without_p3, &variant::without_p4}) {
+        variant v;
+        v.brief = true;
+        v.visits = 1;
+        v.*missing = true;
+        EXPECT_TRUE(taking_back::check(v).deadlock);
     }
 }
 

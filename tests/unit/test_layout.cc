@@ -15,7 +15,7 @@ namespace {
 using namespace layout;
 
 TEST(layout, its_version_goes_with_these_numbers) {
-    EXPECT_EQ(14U, version);
+    EXPECT_EQ(15U, version);
     EXPECT_EQ(0x31746e6974726d73ULL, magic);
     EXPECT_EQ(0, std::memcmp(&magic, "smrtint1", 8));
     EXPECT_EQ(64U, line);

@@ -23,11 +23,14 @@ constexpr std::uint32_t smallest_network_message = 8192; // what transports offe
 
 } // namespace
 
-engine &engine::instance() {
+std::atomic<engine *> engine::the_engine{nullptr};
+
+engine &engine::make() {
     // Never destroyed: the interrupt thread is joined in stop(), and the library stays
     // loaded (-z nodelete), so that no destructor order at exit matters.
-    static engine *the_engine = new engine;
-    return *the_engine;
+    static engine *const made = new engine;
+    the_engine.store(made, std::memory_order_release); // pairs with instance()
+    return *made;
 }
 
 engine::engine() = default;
@@ -45,7 +48,7 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
     parse_strategy(p.progress, &kind);
     parse_rendezvous(p.rendezvous, &rendezvous_);
     strategy_ = make_strategy(kind);
-    always_listens_ = strategy_->listens();
+    listening_.always = strategy_->listens();
     gate_.set_mode(me.threads                  ? gate::mode::locked
                    : strategy_->claims_often() ? gate::mode::fenced
                                                : gate::mode::asymmetric);
@@ -187,8 +190,8 @@ void engine::stop_thread() {
     if (thread_) {
         thread_->stop();
         thread_.reset();
-        cores_ = occupation::unknown; // another one has no timer yet
-        postponed_timer_set_ = false;
+        put_off_.cores = put_off::occupation::unknown; // another one has no timer yet
+        put_off_.timer_set = false;
         note_timer_missed(false);
     }
 }
@@ -257,10 +260,8 @@ void engine::stop() {
     started_ = false;
 }
 
-rma &engine::one_sided() {
-    if (!rma_) {
-        rma_ = std::make_unique<rma>(*this);
-    }
+rma &engine::make_one_sided() {
+    rma_ = std::make_unique<rma>(*this);
     return *rma_;
 }
 

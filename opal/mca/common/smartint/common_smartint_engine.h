@@ -34,6 +34,7 @@
 #include "common_smartint_nodes.h"
 #include "common_smartint_ops.h"
 #include "common_smartint_params.h"
+#include "common_smartint_put_off.h"
 #include "common_smartint_ring.h"
 #include "common_smartint_rma.h"
 #include "common_smartint_segment.h"
@@ -49,7 +50,10 @@ class interrupt_thread;
 
 class engine {
 public:
-    static engine &instance();
+    static engine &instance() {
+        engine *const known = the_engine.load(std::memory_order_acquire); // pairs with make()'s release
+        return nullptr != known ? *known : make();
+    }
     engine();
     ~engine();
     engine(const engine &) = delete;
@@ -118,6 +122,10 @@ public:
             gate_.leave();
         }
     }
+    // Around a call that is done at once: the board does not say that this rank is in, so nobody counts on it to look
+    // before it leaves, and the full fence of that is spared (P3). Not while others ask this rank for something.
+    void enter_briefly();
+    void leave_briefly();
     // Around a wait of the application: nothing to overlap, so nobody wakes this rank.
     void begin_wait();
     void end_wait();
@@ -126,7 +134,7 @@ public:
     // yields now and then: each looks for all, and with fewer cores than threads would keep a useful one from running.
     void progress_in_wait() {
         if (0 == progress() && waiting_.load(std::memory_order_relaxed) > 1) { // 0 but with MPI_THREAD_MULTIPLE
-            give_way();
+            give_way_to_others();
         }
     }
     gate &the_gate() { return gate_; }
@@ -148,6 +156,8 @@ public:
 
     enum class am_result { sent, full, broken };
     am_result active_message(endpoint *ep, const message &m);
+    // Inside a node. False: there is no room.
+    bool send_short(endpoint *ep, const wire::rma_short_head &h, const std::byte *data, std::uint32_t bytes);
     // In order behind what waits already; sent(arg, true) once out, (arg, false) if its peer is lost. The payload must
     // live until then, unless it copies.
     void queue_message(endpoint *ep, const message &m, void (*sent)(void *, bool), void *arg, bool copies = false);
@@ -155,7 +165,9 @@ public:
     // takes for a moment. 0 or an errno.
     int direct_copy(endpoint *ep, void *local, std::uint64_t remote, std::uint64_t bytes, bool write);
 
-    rma &one_sided(); // made at the first call
+    rma &one_sided() { return rma_ ? *rma_ : make_one_sided(); } // made at the first call
+    // Somebody has matched a request of this rank, and nobody has looked since. Also not under the gate.
+    bool called_for() const { return board_.attached() && board_.wanted(); }
 
     // ---- progress (engine_progress.cc)
     int progress(); // application thread; number of events
@@ -195,14 +207,15 @@ public:
     bool wanted_again();
     // What was postponed until the applications come has waited long enough: under the gate; or they are in.
     void take_what_is_postponed();
-    void note_timer_missed(bool missed) { timer_missed_.store(missed, std::memory_order_relaxed); } // ordered by P1
-    bool timer_missed() const { return timer_missed_.load(std::memory_order_relaxed); }
+    void note_timer_missed(bool missed) { put_off_.missed.store(missed, std::memory_order_relaxed); } // ordered by P1
+    bool timer_missed() const { return put_off_.missed.load(std::memory_order_relaxed); }
     bool work_on_copies(); // not under the gate; true if it moved anything
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
     // Under the gate: make the transport tell of what comes. False: there is something already, look first.
     bool arm_network();
     int wake_descriptor() const { return wake_fd_; }
+    void give_way(); // the thread parks, unless it sees now that the application has left: else that sees it
     // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
     // wake descriptor alone.
     enum class sleep : std::uint32_t { short_or_none, listens, parked };
@@ -220,6 +233,9 @@ private:
     friend class rma;           // the rest of the engine, for windows
 
     // ---- engine.cc
+    static std::atomic<engine *> the_engine;
+    static engine &make();
+    rma &make_one_sided();
     void attach_slot();
     void unlink_when_complete();
 
@@ -227,14 +243,13 @@ private:
     std::uint32_t depth() const {
         return gate::mode::locked == gate_.current_mode() ? (gate_.nested() ? 2 : 1) : gate_.depth();
     }
-    // Somebody has matched a request of this rank, and nobody has looked since.
-    bool called_for() const { return board_.attached() && board_.wanted(); }
     bool application_waits() const { return 0 != waits_ || 0 != waiting_.load(std::memory_order_relaxed); }
     void publish_inside();
     void hide_wait();
     void leave_slow(bool may_look = true);
+    bool leaves_nothing() const;
     void look_again();
-    static void give_way();
+    static void give_way_to_others();
     void note_asked();
     void ask_for_windows();
     void note_entered() {
@@ -297,7 +312,7 @@ private:
 
     // ---- the thread at the transport's descriptor (engine_listen.cc); under the gate
     void listen_on(); // by the thread: it has answered somebody, and may be asked again
-    bool may_listen() const { return 0 != listen_until_ || always_listens_; }
+    bool may_listen() const { return 0 != listening_.until || listening_.always; }
     bool listens(); // as may_listen(), and the time is not over
     bool listens_for_long() const;
     void hush(); // the application waits
@@ -319,9 +334,6 @@ private:
     void note_postponed(std::uint64_t now);
     void forget_known();
     bool postpone_to_calls();
-    bool anything_postponed() const {
-        return !unnoticed_.empty() || 0 != postponed_copies_ || 0 != postponed_queues_ || 0 != postponed_bundles_;
-    }
     void post_kept_notices();
     void post_notices_now();
 
@@ -500,27 +512,14 @@ private:
     bool ring_broken_ = false;
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
-    bool matched_hint_ = false;                    // a request was matched and has not been looked at
+    static constexpr unsigned seen_calls = 1024;
+    unsigned seen_for_ = 0;             // calls that might be brief and are not, as this rank was asked for something
+    std::atomic<bool> gave_way_{false}; // the thread, to a call that may be brief
+    bool matched_hint_ = false;         // a request was matched and has not been looked at
     bool armed_now_ = false, looks_again_ = false; // a receive, by this call; at its end, where nobody is called back
     std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked there
-    enum class occupation { unknown, crowded, roomy } cores_ = occupation::unknown;
-    enum class seats { unknown, enough, too_few } seats_ = seats::unknown;
-    std::vector<std::uint64_t> unnoticed_;  // sends whose notice is kept until this rank waits
-    std::uint64_t unnoticed_since_ = 0;     // ns: the first of them
-    std::uint64_t unnoticed_seen_ = 0;      // ns: when the application first came back; 0: not yet
-    unsigned postponed_copies_ = 0;         // to whoever waits first
-    unsigned postponed_queues_ = 0;         // of one-sided operations, to the next call
-    unsigned postponed_bundles_ = 0;        // of small one-sided messages, to the next pass
-    std::uint64_t postponed_since_ = 0;     // ns: the oldest of what is
-    bool postponed_timer_set_ = false;      // the thread will come
-    std::atomic<bool> timer_missed_{false}; // it came, and the application was in the engine
-    std::uint64_t listen_until_ = 0; // ns: until then the thread sleeps on the transport's descriptor; 0: it need not
-    std::uint64_t left_at_ = 0;      // ns: when the application left, while the thread listens
-    bool always_listens_ = false;    // the strategy's
-    // It would sleep on the transport but does not: the application waits and reads it itself; or has left, and the
-    // transport refused to be armed.
-    bool hushed_ = false;
-    bool refused_ = false; // the transport has something that nobody has looked at since it said so
+    put_off put_off_;
+    listening listening_;
     // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous
     // those numbered up to asked_until_.
     std::uint64_t sends_begun_ = 0;

@@ -82,6 +82,7 @@ void engine::check_matched() {
     }
     stats_.add(stat::requests_matched);
     matched_hint_ = true;
+    seen_for_ = seen_calls;
     // The thread is being woken for what this pass sees to. If it has not run yet it need not:
     // with nothing to be read its epoll_wait sleeps on. What is rung for later is not lost:
     // matches from here on find the rank inside, and leaving looks at the board.
@@ -227,6 +228,9 @@ void engine::thread_ends() {
 // the interrupt thread can see to now.
 __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     const bool armed = std::exchange(armed_now_, false);
+    if (gave_way_.load(std::memory_order_relaxed)) {
+        gave_way_.store(false, std::memory_order_relaxed); // what the thread gave way for is looked at behind P2
+    }
     // one that looks again is one call
     calls_.store(calls_.load(std::memory_order_relaxed) + (may_look ? 1 : 0), std::memory_order_relaxed);
     const bool others_wait = 0 != waiting_.load(std::memory_order_relaxed);
@@ -244,8 +248,9 @@ __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     // the thread had not done, and this call has not gone on with it
     const bool more = ring_goes_on_ || (rma_ && rma_->more());
     const bool transfers = unheard || 0 != awaited_ || expects_ || more;
-    const ring_it ring = (may_listen() || hushed_) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
-    const bool postponed = postponed_timer_set_ && anything_postponed();
+    const ring_it ring =
+        (may_listen() || listening_.hushed) && network_.event_fd() >= 0 ? listen_again() : ring_it::never;
+    const bool postponed = put_off_.timer_set && put_off_.anything();
     const bool asked = 0 != asked_sends_; // read outside the gate it would be another thread's
     const bool serves = nullptr != rma_ && !ring_broken_;
     if (!board_.attached()) {
@@ -275,6 +280,42 @@ __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     if (deaf || strategy_->leave(fresh, work, sleep::short_or_none != how)) {
         ring_self();
     }
+}
+
+// What others ask of this rank they ask of its thread meanwhile, which costs both more than a fence: calls are seen for
+// a while after that.
+void engine::enter_briefly() {
+    gate_.enter();
+    if (0 != seen_for_) {
+        --seen_for_;
+        note_entered();
+    }
+}
+
+// Nothing that the thread, or anybody who saw this rank inside, may have to do with.
+inline bool engine::leaves_nothing() const {
+    return gate_.asymmetric() && board_.attached() && board_.shows(layout::rank_outside) &&
+           0 == (in_flight_ | own_copies_ | queued_ | awaited_ | asked_sends_) && !expects_ && !ring_goes_on_ &&
+           !matched_hint_ && !armed_now_ && !may_listen() && !listening_.hushed && !(rma_ && rma_->more());
+}
+
+void engine::leave_briefly() {
+    if (0 == outstanding_ || 1 != depth() || !leaves_nothing()) {
+        leave();
+        return;
+    }
+    calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    gate_.leave();
+    std::atomic_signal_fence(std::memory_order_seq_cst); // P3, pairs with P4: made real by membarrier there
+    if (gave_way_.load(std::memory_order_relaxed)) {
+        enter();
+        leave_slow();
+    }
+}
+
+void engine::give_way() {
+    gave_way_.store(true, std::memory_order_relaxed);
+    gate_.fence_application(); // P4, pairs with P3
 }
 
 // What came while this call armed its receive is taken by it, too: often that leaves the thread nothing to do, as where
@@ -347,7 +388,7 @@ void engine::end_wait() {
     }
 }
 
-void engine::give_way() {
+void engine::give_way_to_others() {
     static thread_local unsigned looks = 0;
     if (0 == ++looks % looks_of_a_turn) {
         sched_yield();

@@ -28,10 +28,10 @@ bool engine::crowded() {
     if (0 == params_.postpone_us || !can_arm()) {
         return false; // or there is no thread that sleeps
     }
-    if (occupation::unknown == cores_ && !look_for_idle_cores()) {
+    if (put_off::occupation::unknown == put_off_.cores && !look_for_idle_cores()) {
         return false;
     }
-    return occupation::crowded == cores_;
+    return put_off::occupation::crowded == put_off_.cores;
 }
 
 // Units that the ranks of this node may run on, all together. False: not known, as long as some are not there; or ever,
@@ -72,22 +72,23 @@ bool engine::look_for_idle_cores() {
         }
     }
     // What is postponed needs somebody who comes late.
-    cores_ = full && thread_->make_postponed_timer() ? occupation::crowded : occupation::roomy;
+    put_off_.cores =
+        full && thread_->make_postponed_timer() ? put_off::occupation::crowded : put_off::occupation::roomy;
     return true;
 }
 
 // Has each rank of this node a unit for itself? A process that waits in MPI then answers at once; otherwise
 // when the scheduler runs it. A hint, as above.
 bool engine::a_unit_each() {
-    if (seats::unknown == seats_ && segment_.mapped()) {
+    if (put_off::seats::unknown == put_off_.units && segment_.mapped()) {
         std::uint32_t count = 0;
         bool all_there = false;
         const bool known = count_units(&count, &all_there);
         if (all_there) {
-            seats_ = known && count >= segment_.slots() ? seats::enough : seats::too_few;
+            put_off_.units = known && count >= segment_.slots() ? put_off::seats::enough : put_off::seats::too_few;
         }
     }
-    return seats::enough == seats_;
+    return put_off::seats::enough == put_off_.units;
 }
 
 // A send whose RTS has just gone out from the application, which is not about to wait.
@@ -103,16 +104,16 @@ void engine::keep_notice(send_op *op) {
     forget_known();
     const std::uint64_t now = now_ns();
     note_postponed(now);
-    if (unnoticed_.empty()) {
-        unnoticed_since_ = now;
-        unnoticed_seen_ = 0;
+    if (put_off_.unnoticed.empty()) {
+        put_off_.unnoticed_since = now;
+        put_off_.unnoticed_seen = 0;
     }
-    unnoticed_.push_back(op->id);
+    put_off_.unnoticed.push_back(op->id);
 }
 
 // What the receiver found by itself.
 void engine::forget_known() {
-    std::erase_if(unnoticed_, [this](std::uint64_t id) {
+    std::erase_if(put_off_.unnoticed, [this](std::uint64_t id) {
         const send_op *op = sends_.find(id);
         return nullptr == op || op_state::rts_sent != op->state;
     });
@@ -121,11 +122,11 @@ void engine::forget_known() {
 void engine::postpone_copy(copy_job *job) {
     note_postponed(now_ns());
     job->postponed = true;
-    ++postponed_copies_;
+    ++put_off_.copies;
 }
 
 void engine::forget_postponed(copy_job *job) {
-    postponed_copies_ -= job->postponed ? 1 : 0;
+    put_off_.copies -= job->postponed ? 1 : 0;
     job->postponed = false;
 }
 
@@ -139,15 +140,18 @@ bool engine::postpone_to_calls() {
 }
 
 // The thread comes when the time is over. To set a timer may cost a guest of a hypervisor microseconds: it is
-// not stopped when all is done, and so set once in postpone_us however many messages there are.
+// not stopped when all is done, and so set twice in postpone_us at most, however many messages there are. That is often
+// enough for a program that postpones something time after time, and sees to it: the thread does not come at all.
 void engine::note_postponed(std::uint64_t now) {
-    bool asleep = !postponed_timer_set_;
-    if (!anything_postponed()) {
-        postponed_since_ = now;
-        asleep = asleep || timer_missed(); // it came for what was done then
+    bool set = !put_off_.timer_set;
+    if (!put_off_.anything()) {
+        put_off_.since = now;
+        set = set || timer_missed() || // it came for what was done then
+              now - put_off_.timer_at >= std::uint64_t{params_.postpone_us} * 1000 / 2;
     }
-    if (asleep && thread_) {
-        postponed_timer_set_ = true;
+    if (set && thread_) {
+        put_off_.timer_set = true;
+        put_off_.timer_at = now;
         note_timer_missed(false);
         thread_->set_postponed_timer(params_.postpone_us);
     }
@@ -158,45 +162,46 @@ void engine::note_postponed(std::uint64_t now) {
 // much. What it has found meanwhile it knows.
 void engine::post_kept_notices() {
     forget_known();
-    if (unnoticed_.empty()) {
+    if (put_off_.unnoticed.empty()) {
         return;
     }
     const std::uint64_t now = now_ns();
-    if (0 == unnoticed_seen_) {
-        unnoticed_seen_ = now;
+    if (0 == put_off_.unnoticed_seen) {
+        put_off_.unnoticed_seen = now;
     }
-    if (now - unnoticed_seen_ >= std::min(longest_grace_ns, (unnoticed_seen_ - unnoticed_since_) / 4)) {
+    if (now - put_off_.unnoticed_seen >=
+        std::min(longest_grace_ns, (put_off_.unnoticed_seen - put_off_.unnoticed_since) / 4)) {
         post_notices_now();
     }
 }
 
 void engine::post_notices_now() {
-    for (const std::uint64_t id : unnoticed_) {
+    for (const std::uint64_t id : put_off_.unnoticed) {
         post_rts_notice(sends_.find(id));
     }
-    unnoticed_.clear();
+    put_off_.unnoticed.clear();
 }
 
 // The thread's: do they still compute? It may have come for others, before the time of these is over.
 void engine::take_what_is_postponed() {
     note_timer_missed(false);
     forget_known();
-    postponed_timer_set_ = anything_postponed();
-    const std::uint64_t waited_us = (now_ns() - postponed_since_) / 1000;
-    if (postponed_timer_set_ && waited_us < params_.postpone_us) {
+    put_off_.timer_set = put_off_.anything();
+    const std::uint64_t waited_us = (now_ns() - put_off_.since) / 1000;
+    if (put_off_.timer_set && waited_us < params_.postpone_us) {
         thread_->set_postponed_timer(params_.postpone_us - static_cast<std::uint32_t>(waited_us));
         return;
     }
-    postponed_timer_set_ = false;
+    put_off_.timer_set = false;
     post_notices_now();
-    for (copy_job *job = copies_; nullptr != job && 0 != postponed_copies_; job = job->link) {
+    for (copy_job *job = copies_; nullptr != job && 0 != put_off_.copies; job = job->link) {
         if (job->postponed) {
             forget_postponed(job);
             job->waiter_only = false;
             ++own_copies_;
         }
     }
-    if (0 != postponed_queues_) {
+    if (0 != put_off_.queues) {
         rma_->take_what_is_postponed();
     }
 }

@@ -25,30 +25,30 @@ void engine::listen_on() {
         return;
     }
     const std::uint64_t now = now_ns();
-    if (0 == listen_until_ || now - left_at_ >= computes_ns) {
-        listen_until_ = now + 1000 * static_cast<std::uint64_t>(params_.listen_us);
+    if (0 == listening_.until || now - listening_.left_at >= computes_ns) {
+        listening_.until = now + 1000 * static_cast<std::uint64_t>(params_.listen_us);
     }
 }
 
 bool engine::listens() {
-    if (always_listens_) {
+    if (listening_.always) {
         return true;
     }
-    if (0 != listen_until_ && now_ns() >= listen_until_) {
-        listen_until_ = 0;
+    if (0 != listening_.until && now_ns() >= listening_.until) {
+        listening_.until = 0;
     }
-    return 0 != listen_until_;
+    return 0 != listening_.until;
 }
 
 // For at least as long again as others may count on: they know only when they were told.
 bool engine::listens_for_long() const {
-    return 0 != listen_until_ && now_ns() + 500 * static_cast<std::uint64_t>(params_.listen_us) < listen_until_;
+    return 0 != listening_.until && now_ns() + 500 * static_cast<std::uint64_t>(params_.listen_us) < listening_.until;
 }
 
 // The application begins to wait.
 void engine::hush() {
     if (may_listen() && thread_) {
-        hushed_ = thread_->hush() || hushed_;
+        listening_.hushed = thread_->hush() || listening_.hushed;
     }
 }
 
@@ -58,13 +58,13 @@ void engine::hush() {
 engine::ring_it engine::listen_again() {
     const bool parked = sleep::parked == sleep_.load(std::memory_order_acquire);
     const bool listening = listens();
-    left_at_ = listening ? now_ns() : left_at_;
-    const bool again = parked ? listening : hushed_;
-    if (again && !thread_->watches() && !refused_ && arm_network()) {
+    listening_.left_at = listening ? now_ns() : listening_.left_at;
+    const bool again = parked ? listening : listening_.hushed;
+    if (again && !thread_->watches() && !listening_.refused && arm_network()) {
         thread_->watch_again();
     }
-    const bool was_hushed = std::exchange(hushed_, again && refused_);
-    if (hushed_) {
+    const bool was_hushed = std::exchange(listening_.hushed, again && listening_.refused);
+    if (listening_.hushed) {
         return ring_it::always;
     }
     if (again && was_hushed) {
@@ -74,8 +74,8 @@ engine::ring_it engine::listen_again() {
 }
 
 bool engine::arm_network() {
-    refused_ = !network_.arm();
-    return !refused_;
+    listening_.refused = !network_.arm();
+    return !listening_.refused;
 }
 
 bool engine::hears() const { return thread_->watches(); }

@@ -82,7 +82,7 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
-    if (!unnoticed_.empty() && copies && !by_thread) {
+    if (!put_off_.unnoticed.empty() && copies && !by_thread) {
         post_kept_notices();
     }
     events += look_at_copies(copies && !by_thread);
@@ -134,7 +134,7 @@ inline unsigned engine::look_at_ring(bool by_thread) {
 
 unsigned engine::look_at_network() {
     unsigned n = network_.progress();
-    refused_ = false;
+    listening_.refused = false;
     if (by_thread_) {
         // A socket gives one message's worth per call; the thread takes what has come since its last look.
         const std::uint64_t before = bytes_moved_;

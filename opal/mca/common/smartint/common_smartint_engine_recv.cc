@@ -183,6 +183,9 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data, 
     case wire::rma:
         one_sided().arrive(from, data, bytes);
         return;
+    case wire::rma_short:
+        one_sided().arrive_short(from, data, bytes);
+        return;
     case wire::helper_at:
         on_helper_at(data, bytes);
         return;

@@ -363,6 +363,11 @@ wire::rendezvous engine::compose_rts(send_op *op, std::byte *behind) {
     return r;
 }
 
+bool engine::send_short(endpoint *ep, const wire::rma_short_head &h, const std::byte *data, std::uint32_t bytes) {
+    return nullptr == ep->pending_head &&
+           network::result::done == into_ring(ep->ring, me_.slot, {wire::rma_short, h, data, bytes});
+}
+
 engine::am_result engine::active_message(endpoint *ep, const message &m) {
     if (nullptr != ep->pending_head) {
         return am_result::full;

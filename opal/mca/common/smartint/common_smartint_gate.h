@@ -94,6 +94,11 @@ public:
         std::uint32_t depth_;
     };
 
+    // By the interrupt thread: what it stored before is seen by an application that leaves from now on and then looks,
+    // behind a compiler fence alone.
+    void fence_application() const { heavy_fence(); }
+    bool asymmetric() const { return mode::asymmetric == mode_; }
+
     // For the interrupt thread's own decision to sleep: a hint.
     bool application_inside() const { return 0 != inside_.load(std::memory_order_relaxed); }
 

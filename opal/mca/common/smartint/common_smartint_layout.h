@@ -17,7 +17,7 @@
 namespace smartint::layout {
 
 inline constexpr std::uint64_t magic = 0x31746e6974726d73ULL; // "smrtint1", little endian
-inline constexpr std::uint32_t version = 14;
+inline constexpr std::uint32_t version = 15;
 inline constexpr std::size_t line = 64;
 
 inline constexpr std::uint32_t max_slots = 4096;     // ranks of one job on one node

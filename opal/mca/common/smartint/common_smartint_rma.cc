@@ -210,14 +210,15 @@ void rma::settle_state(rma_peer *p) {
     // What is on its way already is taken to its end.
     const bool copied = route::shared == p->ep->way && flight::none == p->flying;
     const std::uint64_t worth = copied ? worthwhile_near : worthwhile;
+    const std::uint64_t coming = p->postponed ? 0 : p->fetching + p->getting; // postponed: it may lie in the ring
     flight now = flight::none;
     const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence &&
                        p->acks.empty() && p->gets_done >= p->gets_before;
     if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
-        p->fetching + p->getting >= bulk_from) {
+        coming >= bulk_from) {
         now = flight::bulk;
     } else if (0 != p->incoming || (nullptr != p->asked && (nullptr != p->head || others_follow(p->asked))) ||
-               p->fetching + p->getting >= worth || (p->gets_done != p->gets_begun && nullptr != p->head)) {
+               coming >= worth || (p->gets_done != p->gets_begun && nullptr != p->head)) {
         now = flight::brisk; // less, that nothing waits for, is taken when the next call comes
     }
     fly(p, now);

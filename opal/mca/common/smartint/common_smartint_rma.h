@@ -57,6 +57,7 @@ public:
     // One piece put or got in memory that is mapped here, where nothing stands before it: done at
     // once. False: nothing happened, submit it.
     bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes, bool get);
+    void count_mapped(unsigned operations); // so done, or by the caller alone after one that was true
     // The same for elements that are combined with the target's, and fetched before if result is not nullptr.
     bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,
                       std::uint64_t target, std::uint64_t bytes);
@@ -102,6 +103,7 @@ public:
 
     // ---- from the engine
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void arrive_short(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
     void take_what_is_postponed();                          // the interrupt thread's, after a pass
@@ -201,6 +203,9 @@ private:
     // rma_small.cc
     step send_small(rma_peer *p, const rma_small &o);
     rma_item *make_small(rma_peer *p, const rma_small &o);
+    step send_short(rma_peer *p, wire::rma_short_head &head, const std::byte *data, std::uint64_t bytes);
+    bool serve_short(rma_peer *p, const wire::rma_short_head &head, const std::byte *data, std::uint32_t bytes);
+    void take_as_long(rma_peer *p, const wire::rma_short_head &head, const std::byte *data, std::uint32_t bytes);
 
     // rma_direct.cc
     bool target_has_time(const rma_peer *p) const;
@@ -236,12 +241,19 @@ private:
     void forget_keys(rma_window *w);
 
     // rma_arrive.cc
+    rma_peer *addressed(const endpoint *from, std::uint32_t window, std::uint32_t sequence);
+    void keep_or_take_in(rma_peer *p, wire::rma_kind kind, const std::byte *message, std::uint32_t bytes);
+    void count_served(wire::rma_kind kind);
+    void note_answer(rma_peer *p, std::uint8_t flags);
     static bool looks_on(const rma_peer *p, wire::rma_kind kind);
     void carry_out(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                    std::uint32_t bytes);
     void handle(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,
                 std::uint32_t bytes);
     void on_data(rma_peer *p, const wire::rma_head &head, const std::byte *data, std::uint32_t bytes);
+    rma_item *asked_for(const rma_peer *p, std::uint64_t id);
+    void data_came(rma_item *i, std::uint64_t at, const std::byte *data, std::uint32_t bytes);
+    void less_awaited(rma_item *i, std::uint64_t bytes);
     void on_ack(rma_peer *p);
     void on_grant(rma_peer *p);
     void take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes);
@@ -258,7 +270,7 @@ private:
                  std::uint32_t bytes);
     void refuse(rma_peer *p, const wire::rma_head &head);
     static bool answers_at_once(const rma_peer *p);
-    step answer(rma_peer *p, const wire::rma_head &asked, const std::byte *data, std::uint64_t bytes);
+    step answer(rma_peer *p, std::uint64_t id, std::uint64_t at, const std::byte *data, std::uint64_t bytes);
     step acknowledge(rma_peer *p, wire::rma_kind kind, bool waited);
     step reply(rma_peer *p);
     step send_data(rma_peer *p, rma_reply &r);

@@ -23,6 +23,22 @@ bool waited_for(const wire::rma_head &h) {
 
 } // namespace
 
+// Whose window a message is for, as this process knows its sender there; nullptr: refused.
+rma_peer *rma::addressed(const endpoint *from, std::uint32_t window, std::uint32_t sequence) {
+    e_.note_arrival(from->name, rma_source, sequence);
+    if (nullptr != last_ && from == last_->ep && window == last_->window->id) {
+        return last_;
+    }
+    rma_window *w = find(window);
+    rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
+    if (nullptr == p) {
+        e_.refuse();
+    } else {
+        last_ = p;
+    }
+    return p;
+}
+
 void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     const std::byte *const message = data;
     const std::uint32_t whole = bytes;
@@ -38,28 +54,21 @@ void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
         e_.refuse();
         return;
     }
-    e_.note_arrival(from->name, rma_source, h.sequence);
-    rma_peer *p = last_;
-    if (nullptr == p || from != p->ep || h.window != p->window->id) {
-        rma_window *w = find(h.window);
-        p = nullptr == w ? nullptr : peer_of(w, from);
-        if (nullptr == p) {
-            e_.refuse();
-            return;
-        }
-        last_ = p;
+    if (rma_peer *p = addressed(from, h.window, h.sequence); nullptr != p) {
+        keep_or_take_in(p, h.kind, message, whole);
     }
-    if (p->lock_pending && (h.kind <= wire::rma_kind::complete || wire::rma_kind::bundle == h.kind)) {
-        if (whole > wire::rma_kept_bytes - p->kept_bytes) {
-            e_.refuse();
-            return;
-        }
-        p->kept.emplace_back(message, message + whole);
-        p->kept_bytes += whole;
-        return;
+}
+
+void rma::keep_or_take_in(rma_peer *p, wire::rma_kind kind, const std::byte *message, std::uint32_t bytes) {
+    if (!p->lock_pending || (kind > wire::rma_kind::complete && wire::rma_kind::bundle != kind)) {
+        take_in(p, message, bytes);
+        settle_state(p);
+    } else if (bytes > wire::rma_kept_bytes - p->kept_bytes) {
+        e_.refuse();
+    } else {
+        p->kept.emplace_back(message, message + bytes);
+        p->kept_bytes += bytes;
     }
-    take_in(p, message, whole);
-    settle_state(p);
 }
 
 // A message that was looked at: its runs are all there.
@@ -95,23 +104,34 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
                  std::uint32_t bytes) {
     using kind = wire::rma_kind;
     if (h.kind <= kind::complete) {
-        e_.stats_.add(stat::rma_served);
-        if (e_.by_thread_) {
-            e_.stats_.add(stat::rma_served_thread);
-            if (route::network == p->ep->way && waited_for(h)) {
-                e_.listen_on();
-            }
+        count_served(h.kind);
+        if (e_.by_thread_ && route::network == p->ep->way && waited_for(h)) {
+            e_.listen_on();
         }
     }
     if (kind::data == h.kind || kind::ack == h.kind || kind::grant == h.kind) {
-        p->attentive = 0 == (h.flags & wire::rma_by_thread);
-        note_listening(p, 0 != (h.flags & wire::rma_listens));
-        p->owed_since = 0; // it is at it
+        note_answer(p, h.flags);
     }
     carry_out(p, h, runs, data, bytes);
     if (looks_on(p, h.kind)) {
         activate(p);
     }
+}
+
+void rma::count_served(wire::rma_kind kind) {
+    if (wire::rma_kind::put != kind && wire::rma_kind::accumulate != kind) {
+        e_.seen_for_ = engine::seen_calls;
+    }
+    e_.stats_.add(stat::rma_served);
+    if (e_.by_thread_) {
+        e_.stats_.add(stat::rma_served_thread);
+    }
+}
+
+void rma::note_answer(rma_peer *p, std::uint8_t flags) {
+    p->attentive = 0 == (flags & wire::rma_by_thread);
+    note_listening(p, 0 != (flags & wire::rma_listens));
+    p->owed_since = 0; // it is at it
 }
 
 // Something may go on behind it, or is owed. Not for what is done inside a node by messages that are answered at once.
@@ -192,37 +212,69 @@ void rma::carry_out(rma_peer *p, const wire::rma_head &h, const std::vector<rma_
 }
 
 void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, std::uint32_t bytes) {
-    rma_item *i = gets_.find(h.id);
-    if (nullptr == i || i->peer != p) {
-        e_.refuse();
+    rma_item *i = asked_for(p, h.id);
+    if (nullptr == i) {
         return;
     }
-    if (e_.by_thread_) {
-        bursts_.spoil(); // not all of its time is that of the calls
+    if (0 == (h.flags & wire::rma_no_operand)) {
+        data_came(i, h.at, data, bytes);
+        return;
     }
-    std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
-    if (0 != (h.flags & wire::rma_no_operand)) {
-        // Nothing of it comes; what it asked for after this is refused in the same way.
-        note_error(i, rma_error::range);
-        const std::uint64_t missing = std::min(h.more, i->result_at.left());
+    // Nothing of it comes; what it asked for after this is refused in the same way.
+    note_error(i, rma_error::range);
+    const std::uint64_t missing = std::min(h.more, i->awaited());
+    if (i->small) {
+        i->arrived += missing;
+    } else {
         for (std::uint64_t left = missing; left > 0;) {
             const auto piece = i->result_at.look(left);
             i->result_at.advance(piece.bytes);
             left -= piece.bytes;
         }
-        expected -= std::min(expected, missing);
-    } else {
-        if (h.at != i->result_at.done() || bytes > i->result_at.left()) {
-            e_.refuse();
-            return;
-        }
-        rma_scatter(i->result, i->result_at, data, bytes);
-        expected -= std::min<std::uint64_t>(expected, bytes);
     }
-    if (0 == i->result_at.left() && i->waiting) {
+    less_awaited(i, missing);
+}
+
+// The get or fetch that an answer belongs to, or nullptr: refused.
+rma_item *rma::asked_for(const rma_peer *p, std::uint64_t id) {
+    rma_item *i = gets_.find(id);
+    if (nullptr == i || i->peer != p) {
+        e_.refuse();
+        return nullptr;
+    }
+    if (e_.by_thread_) {
+        bursts_.spoil(); // not all of its time is that of the calls
+    }
+    return i;
+}
+
+void rma::data_came(rma_item *i, std::uint64_t at, const std::byte *data, std::uint32_t bytes) {
+    if (at != (i->small ? i->arrived : i->result_at.done()) || bytes > i->awaited()) {
+        e_.refuse();
+        return;
+    }
+    if (i->small) {
+        std::memcpy(i->result + at, data, bytes);
+        i->arrived += bytes;
+    } else {
+        rma_scatter(i->result, i->result_at, data, bytes);
+    }
+    less_awaited(i, bytes);
+}
+
+void rma::less_awaited(rma_item *i, std::uint64_t bytes) {
+    rma_peer *p = i->peer;
+    std::uint64_t &expected = rma_item::what::fetch == i->kind ? p->fetching : p->getting;
+    expected -= std::min(expected, bytes);
+    if (0 == i->awaited() && i->waiting) {
         gets_.remove(i->id);
         ++p->gets_done;
-        p->unsure = p->unsure && p->gets_done != p->gets_begun;
+        if (p->gets_done == p->gets_begun) {
+            p->unsure = false;
+            if (p->postponed && nullptr == p->head) {
+                forget_queue(p);
+            }
+        }
         end(i, i->failed);
         local_step(p);
     }

@@ -148,7 +148,7 @@ void rma::open_for_others(rma_peer *p) {
         spare_bundles_.pop_back();
     }
     p->timed = e_.postpone_to_calls();
-    e_.postponed_bundles_ += p->timed ? 1 : 0;
+    e_.put_off_.bundles += p->timed ? 1 : 0;
 }
 
 // To a target. What stays waits for others; what else joins them is waited for, and all go.
@@ -254,7 +254,7 @@ void rma::forget_bundle(rma_peer *p) {
     std::vector<std::byte> buffer = std::exchange(p->bundle, {});
     p->bundled_asks = 0;
     p->lock_bundled = false;
-    e_.postponed_bundles_ -= p->timed ? 1 : 0;
+    e_.put_off_.bundles -= p->timed ? 1 : 0;
     p->timed = false;
     if (0 != buffer.capacity() && spare_bundles_.size() < most_spare) {
         buffer.clear();

@@ -49,7 +49,7 @@ wire::rma_kind kind_of(const rma_item *i) {
 
 rma_bursts::operation of_item(const rma_item *i) {
     const std::uint64_t bytes = i->target_layout.bytes();
-    return {sort_of(kind_of(i), bytes), bytes, i->requested()};
+    return {kind_of(i), sort_of(kind_of(i), bytes), bytes, i->requested()};
 }
 
 bool moves(const rma_item *i) { return i->kind <= rma_item::what::fetch; }
@@ -61,7 +61,7 @@ std::uint64_t scale(std::uint64_t bytes) { return small(bytes) ? bytes * 8 : byt
 } // namespace
 
 rma_bursts::operation rma_bursts::of(wire::rma_kind kind, std::uint64_t bytes) {
-    return {sort_of(kind, bytes), bytes, false};
+    return {kind, sort_of(kind, bytes), bytes, false};
 }
 
 // Is it one as the burst's others, to the same target?
@@ -88,15 +88,15 @@ bool rma_bursts::by_message(const rma_peer *p, const operation &o, bool follows)
     if (o.bytes > params_.timed_bytes) {
         return follows || message == usual;
     }
-    const std::uint64_t size = scale(o.bytes);
     if (nullptr == now_.to && calling_ && !follows && !o.requested) {
-        begin(p, size, o.sort, usual);
+        begin(p, o, usual);
     }
     if (calling_ && fits(p, o) && (!follows || message == now_.way)) {
         count(o);
         return message == now_.way;
     }
     now_.spoiled = true;
+    const std::uint64_t size = scale(o.bytes);
     return follows || message == ways_[o.sort].best(size, usual, favour_copies(size));
 }
 
@@ -109,12 +109,15 @@ bool rma_bursts::joins_queue(const rma_peer *p, const rma_item *i) {
     return true;
 }
 
-void rma_bursts::begin(const rma_peer *p, std::uint64_t size, unsigned sort, quicker::way usual) {
-    quicker &ways = ways_[sort];
+void rma_bursts::begin(const rma_peer *p, const operation &o, quicker::way usual) {
+    quicker &ways = ways_[o.sort];
+    const std::uint64_t size = scale(o.bytes);
     const unsigned favour = favour_copies(size);
     now_ = burst{};
     now_.to = p;
-    now_.sort = sort;
+    now_.sort = o.sort;
+    now_.kind = o.kind;
+    now_.bytes = o.bytes;
     now_.size = size;
     now_.way = ways.choose(size, usual, favour);
     now_.timed = !ways.known(size) || now_.way != ways.best(size, now_.way, favour) || 0 == ++begun_ % timed_every;

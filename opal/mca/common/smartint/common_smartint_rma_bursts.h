@@ -31,6 +31,7 @@ public:
 
     // What counts of an operation of a single piece.
     struct operation {
+        wire::rma_kind kind = wire::rma_kind::none;
         unsigned sort = sorts; // sorts: of none, it goes by message
         std::uint64_t bytes = 0;
         bool requested = false;
@@ -41,6 +42,12 @@ public:
     // message?
     bool by_message(const rma_peer *p, const operation &o, bool follows);
     bool by_message(const rma_peer *p, const rma_item *i, bool follows);
+    // As the first of its burst, and those go by message and are not timed: so it goes too, and nothing need be kept of
+    // it. False: ask by_message(), with operation_begins() before and call_ends() behind it.
+    bool again(const rma_peer *p, wire::rma_kind kind, std::uint64_t bytes) const {
+        return now_.to == p && now_.bytes == bytes && now_.kind == kind && message == now_.way && !now_.timed &&
+               nullptr == now_.last;
+    }
     // It has to wait behind messages for which there was no room. True: it is of their burst, and to go as they do.
     bool joins_queue(const rma_peer *p, const rma_item *i);
 
@@ -78,7 +85,9 @@ private:
         bool counted = false; // what this call asks for is of the burst
         quicker::way way = message;
         unsigned operations = 0;
-        std::uint64_t size = 0;  // of the first, to `quicker`
+        wire::rma_kind kind = wire::rma_kind::none; // of the first
+        std::uint64_t bytes = 0;
+        std::uint64_t size = 0;  // to `quicker`
         std::uint64_t moved = 0; // bytes of all, or small ones
         std::uint64_t since = 0; // ns: this call, or the burst in it
         std::uint64_t spent = 0; // ns: in calls before
@@ -86,7 +95,7 @@ private:
     quicker::way usual_way(std::uint64_t bytes) const { // of those that are not timed
         return bytes <= params_.stream_bytes ? message : copied;
     }
-    void begin(const rma_peer *p, std::uint64_t size, unsigned sort, quicker::way usual);
+    void begin(const rma_peer *p, const operation &o, quicker::way usual);
     bool fits(const rma_peer *p, const operation &o) const;
     void count(const operation &o);
     bool goes_on(const rma_peer *p);

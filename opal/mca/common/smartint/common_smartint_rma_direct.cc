@@ -136,9 +136,13 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
     }
     std::byte *theirs = address_of(p, target);
     std::memmove(get ? mine : theirs, get ? theirs : mine, bytes);
-    e_.stats_.add(stat::rma_operations);
-    e_.stats_.add(stat::rma_direct);
+    count_mapped(1);
     return true;
+}
+
+void rma::count_mapped(unsigned operations) {
+    e_.stats_.add(stat::rma_operations, operations);
+    e_.stats_.add(stat::rma_direct, operations);
 }
 
 bool rma::try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,

@@ -61,14 +61,14 @@ void rma::postpone_fence(rma_window *w) {
     }
     if (e_.postpone_to_calls()) {
         w->postponed = true;
-        ++e_.postponed_queues_;
+        ++e_.put_off_.queues;
     } else {
         arm_fence(w);
     }
 }
 
 void rma::forget_fence(rma_window *w) {
-    e_.postponed_queues_ -= w->postponed ? 1 : 0;
+    e_.put_off_.queues -= w->postponed ? 1 : 0;
     w->postponed = false;
 }
 

@@ -166,13 +166,13 @@ bool rma::postpone_to_calls(rma_peer *p) {
             return false;
         }
         p->postponed = true;
-        ++e_.postponed_queues_;
+        ++e_.put_off_.queues;
     }
     return true;
 }
 
 void rma::forget_queue(rma_peer *p) {
-    e_.postponed_queues_ -= p->postponed ? 1 : 0;
+    e_.put_off_.queues -= p->postponed ? 1 : 0;
     p->queued = 0;
     p->requested = p->overdue = p->postponed = false;
 }
@@ -190,7 +190,7 @@ void rma::take_what_is_postponed() {
         for (const auto &p : w->peers) {
             if (p && p->postponed) {
                 p->postponed = false;
-                --e_.postponed_queues_;
+                --e_.put_off_.queues;
                 p->overdue = true;
                 go_on(p.get());
                 arm_flush(p.get()); // what was postponed may have been that alone

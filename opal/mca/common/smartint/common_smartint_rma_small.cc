@@ -3,6 +3,8 @@
 //
 // Small operations inside a node, as messages, without a place in the origin's queue: where many of them are made that
 // is half of their time.
+#include <cstring>
+
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 
@@ -10,6 +12,27 @@ namespace smartint {
 namespace {
 
 constexpr std::uint64_t sure_every = 16; // gets and fetches: half of what a target takes in in a pass
+
+// Of an operation, with one run.
+wire::rma_head long_head(const rma_peer *p, const wire::rma_short_head &h) {
+    wire::rma_head head{};
+    head.name = p->ep->name;
+    head.window = h.window;
+    head.sequence = h.sequence;
+    head.kind = h.kind;
+    head.op = h.op;
+    head.type = h.type;
+    head.flags = h.flags;
+    head.runs = 1;
+    head.id = h.id;
+    head.more = wire::rma_kind::get == h.kind ? h.bytes : 0;
+    return head;
+}
+
+bool may_be_short(wire::rma_kind kind) {
+    using wire::rma_kind;
+    return (rma_kind::put <= kind && kind <= rma_kind::get) || rma_kind::data == kind;
+}
 
 } // namespace
 
@@ -29,14 +52,19 @@ rma_begun rma::try_small(rma_peer *p, const rma_small &o) {
         !target_is_ours(p) || !target_has_time(p)) {
         return rma_begun::no;
     }
-    bursts_.operation_begins(p);
-    if (!bursts_.by_message(p, rma_bursts::of(o.kind, o.bytes), !settled(p)) && !p->unacked && 0 == p->fetching) {
-        return rma_begun::copy;
+    if (!bursts_.again(p, o.kind, o.bytes)) {
+        bursts_.operation_begins(p);
+        if (!bursts_.by_message(p, rma_bursts::of(o.kind, o.bytes), !settled(p)) && !p->unacked && 0 == p->fetching) {
+            return rma_begun::copy;
+        }
+        if (step::done != send_small(p, o)) {
+            return rma_begun::message; // its item waits for room
+        }
+        bursts_.call_ends();
+    } else if (step::done != send_small(p, o)) {
+        bursts_.operation_begins(p); // as its item is to find it
+        return rma_begun::message;
     }
-    if (step::done != send_small(p, o)) {
-        return rma_begun::message; // its item waits for room
-    }
-    bursts_.call_ends();
     e_.stats_.add(stat::rma_operations);
     return rma_begun::done;
 }
@@ -56,8 +84,8 @@ rma_item *rma::make_small(rma_peer *p, const rma_small &o) {
     }
     i->peer = p;
     i->result = o.result;
-    i->result_layout = rma_layout(o.bytes);
-    i->result_at = rma_cursor(&i->result_layout);
+    i->length = o.bytes;
+    i->arrived = 0;
     i->id = gets_.add(i);
     return i;
 }
@@ -66,28 +94,22 @@ rma_item *rma::make_small(rma_peer *p, const rma_small &o) {
 rma::step rma::send_small(rma_peer *p, const rma_small &o) {
     const bool get = wire::rma_kind::get == o.kind;
     const bool operand = !get && rma_operator::no_op != o.op;
-    wire::rma_head h{};
-    h.name = e_.me_.name;
-    h.window = p->window->id;
+    wire::rma_short_head h{};
     h.kind = o.kind;
     h.op = static_cast<std::uint8_t>(o.op);
     h.type = static_cast<std::uint8_t>(o.type);
     h.flags = operand || get ? 0 : wire::rma_no_operand;
-    h.runs = 1;
-    h.more = get ? o.bytes : 0;
-    const rma_run run{static_cast<std::int64_t>(o.target), o.bytes, 0, 1};
+    h.bytes = static_cast<std::uint32_t>(o.bytes);
+    h.at = o.target;
     const std::uint64_t data = !operand ? 0 : rma_operator::swap_if_equal == o.op ? 2 * o.bytes : o.bytes;
-    rma_item *i = nullptr;
-    if (nullptr != o.result) {
-        i = make_small(p, o);
-        h.id = i->id;
-    }
-    const step s = send_message(p, h, &run, 1, o.operand, static_cast<std::uint32_t>(data));
-    if (nullptr == i) {
+    if (nullptr == o.result) {
+        const step s = send_short(p, h, o.operand, data);
         p->unacked = p->unacked || step::done == s;
         return s;
     }
-    if (step::done != s) {
+    rma_item *i = make_small(p, o);
+    h.id = i->id;
+    if (const step s = send_short(p, h, o.operand, data); step::done != s) {
         gets_.remove(i->id);
         discard(i);
         return s;
@@ -98,8 +120,92 @@ rma::step rma::send_small(rma_peer *p, const rma_small &o) {
     if (!p->unsure) {
         wake_target(p);
     }
+    // The next call takes in what has come; the thread would be rung by each until then.
+    if (p->fetching + p->getting >= worthwhile_near) {
+        postpone_to_calls(p);
+    }
     settle_state(p);
-    return s;
+    return step::done;
+}
+
+rma::step rma::send_short(rma_peer *p, wire::rma_short_head &h, const std::byte *data, std::uint64_t bytes) {
+    endpoint *ep = p->ep;
+    h.window = p->window->id;
+    h.sequence = ep->rma_out + 1;
+    if (!e_.send_short(ep, h, data, static_cast<std::uint32_t>(bytes))) {
+        return step::full;
+    }
+    ++ep->rma_out;
+    e_.bytes_moved_ += bytes;
+    return step::done;
+}
+
+// The other side. What comes where nothing is open or owed is done at once; else it is as good as a long one.
+void rma::arrive_short(endpoint *from, const std::byte *data, std::uint32_t bytes) {
+    wire::rma_short_head h{};
+    if (nullptr == from || route::shared != from->way || !wire::take_header(data, bytes, &h) || !may_be_short(h.kind)) {
+        e_.refuse();
+        return;
+    }
+    rma_peer *p = addressed(from, h.window, h.sequence);
+    if (nullptr == p) {
+        return;
+    }
+    if (wire::rma_kind::data == h.kind) {
+        e_.bytes_moved_ += bytes;
+        note_answer(p, h.flags);
+        if (rma_item *i = asked_for(p, h.id); nullptr != i) {
+            data_came(i, h.at, data, bytes);
+        }
+        if (looks_on(p, h.kind)) {
+            activate(p);
+        }
+        if (rma_peer::flight::none != p->flying) { // less under way: it does not begin to
+            settle_state(p);
+        }
+    } else if (p->lock_pending || 0 != p->incoming || looks_on(p, h.kind) || !serve_short(p, h, data, bytes)) {
+        take_as_long(p, h, data, bytes);
+    }
+}
+
+// False: nothing happened.
+bool rma::serve_short(rma_peer *p, const wire::rma_short_head &h, const std::byte *data, std::uint32_t bytes) {
+    using kind = wire::rma_kind;
+    if (0 == h.bytes || !inside(p->window, h.at, h.bytes)) {
+        return false;
+    }
+    auto *memory = reinterpret_cast<std::byte *>(h.at);
+    if (kind::put == h.kind) {
+        if (bytes != h.bytes) {
+            return false;
+        }
+        std::memcpy(memory, data, bytes);
+    } else if (kind::get == h.kind) {
+        if (step::done != answer(p, h.id, 0, memory, h.bytes)) {
+            return false;
+        }
+    } else {
+        combine(p, long_head(p, h), memory, rma_layout(h.bytes), data, bytes);
+        if (looks_on(p, h.kind)) { // there was no room for its answer
+            activate(p);
+            settle_state(p);
+        }
+    }
+    count_served(h.kind);
+    e_.bytes_moved_ += bytes;
+    return true;
+}
+
+void rma::take_as_long(rma_peer *p, const wire::rma_short_head &h, const std::byte *data, std::uint32_t bytes) {
+    const wire::rma_head head = long_head(p, h);
+    const rma_run run{static_cast<std::int64_t>(h.at), h.bytes, 0, 1};
+    std::vector<std::byte> message(sizeof(head) + sizeof(run) + bytes);
+    std::memcpy(message.data(), &head, sizeof(head));
+    std::memcpy(message.data() + sizeof(head), &run, sizeof(run));
+    if (0 != bytes) {
+        std::memcpy(message.data() + sizeof(head) + sizeof(run), data, bytes);
+    }
+    keep_or_take_in(p, h.kind, message.data(), static_cast<std::uint32_t>(message.size()));
 }
 
 } // namespace smartint

@@ -95,10 +95,14 @@ struct rma_item {
     rma_cursor target_at;
     std::uint64_t id = 0; // of a get or fetch under way
     std::unique_ptr<rma_network_state> network;
+    // small: of its result, which is one piece
+    std::uint64_t length = 0;
+    std::uint64_t arrived = 0;
     std::byte operands[32]; // of a compare-and-swap: new value, value to compare with
 
     // Whoever waits for it may do so much later; else a call does, from now on.
     bool requested() const { return nullptr != sync && nullptr != sync->user; }
+    std::uint64_t awaited() const { return small ? length - arrived : result_at.left(); } // bytes of the result
     bool one_piece() const {
         return target_layout.pieces() <= 1 && origin_layout.pieces() <= 1 && result_layout.pieces() <= 1;
     }

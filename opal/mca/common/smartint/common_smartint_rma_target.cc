@@ -119,7 +119,7 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
     }
     if (kind::get == h.kind && answers_at_once(p) && 1 == runs.size() && 1 == runs[0].count &&
         total <= p->ep->max_payload &&
-        step::done == answer(p, h, reinterpret_cast<const std::byte *>(runs[0].offset), total)) {
+        step::done == answer(p, h.id, h.at, reinterpret_cast<const std::byte *>(runs[0].offset), total)) {
         return;
     }
     std::byte *base = nullptr;
@@ -169,13 +169,15 @@ void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const r
             rma_cursor from(&layout);
             rma_gather(base, from, fetched_.data(), total);
         }
-        if (operand) {
+        if (operand && layout.contiguous()) {
+            rma_apply(op, type, base, data, total / rma_type_bytes(type));
+        } else if (operand) {
             rma_cursor at(&layout);
             rma_apply_at(op, type, base, at, total, data, rma_type_bytes(type));
         }
     }
-    if (!fetches ||
-        (answers_at_once(p) && total <= p->ep->max_payload && step::done == answer(p, h, fetched_.data(), total))) {
+    if (!fetches || (answers_at_once(p) && total <= p->ep->max_payload &&
+                     step::done == answer(p, h.id, h.at, fetched_.data(), total))) {
         return;
     }
     p->fetched += total;
@@ -190,13 +192,13 @@ void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const r
 bool rma::answers_at_once(const rma_peer *p) { return route::shared == p->ep->way && p->replies.empty(); }
 
 // All that a get or fetch asked for, in one message. full: there is no room now.
-rma::step rma::answer(rma_peer *p, const wire::rma_head &asked, const std::byte *data, std::uint64_t bytes) {
-    wire::rma_head h{};
+rma::step rma::answer(rma_peer *p, std::uint64_t id, std::uint64_t at, const std::byte *data, std::uint64_t bytes) {
+    wire::rma_short_head h{};
     h.kind = wire::rma_kind::data;
     h.flags = answer_flags();
-    h.id = asked.id;
-    h.at = asked.at;
-    return transmit(p, h, {}, data, static_cast<std::uint32_t>(bytes));
+    h.at = at;
+    h.id = id;
+    return send_short(p, h, data, bytes);
 }
 
 // waited: by a call, and needs no notice.

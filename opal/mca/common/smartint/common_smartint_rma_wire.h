@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // Messages of one-sided communication: all are of type wire::rma, begin with rma_head and go on with
-// `runs` times rma_run (addresses in the target's memory) and then data. Every message stands by
+// `runs` times rma_run (addresses in the target's memory) and then data, but for rma_short. Every message stands by
 // itself: the target keeps between two of them only its epochs, the answers it owes, and what waits behind a lock
 // (rma_kept_bytes).
 #pragma once
@@ -77,6 +77,19 @@ struct rma_head {
     // that will not come; key: bytes of the memory at `at`
     std::uint64_t more;
 };
+
+// Inside a node, of an operation of one piece, or of an answer: what the ring does not tell. Type wire::rma_short. With
+// the ring's word, 24 bytes of data share its line. It stands for a rma_head with one run.
+struct rma_short_head {
+    std::uint32_t window;
+    std::uint32_t sequence; // as in rma_head
+    rma_kind kind;          // put, accumulate, fetch, get; data
+    std::uint8_t op, type, flags;
+    std::uint32_t bytes; // of the target's memory
+    std::uint64_t at;    // address of that; data: packed offset in what was asked for
+    std::uint64_t id;    // the origin's operation, given back with data
+};
+static_assert(sizeof(rma_short_head) == 32 && std::is_trivially_copyable_v<rma_short_head>);
 
 // In a bundle before each message; both begin and end at a multiple of its size, so that data lies as it does in a
 // message by itself. kind none: the message follows, head and all. Else all it has to say is here, and its data

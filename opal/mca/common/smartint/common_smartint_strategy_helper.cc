@@ -76,6 +76,7 @@ bool helper_strategy::park_behind_application(interrupt_thread &t) {
     }
     t.set_timer(0);
     e.note_sleep(engine::sleep::parked);
+    e.give_way();
     if (e.the_gate().application_inside()) {
         return true;
     }

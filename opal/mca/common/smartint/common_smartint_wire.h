@@ -27,7 +27,8 @@ enum type : std::uint8_t {
     atomic_answer = 10,
     rma = 11,       // rma_head + runs + data, see common_smartint_rma_wire.h
     helper_at = 12, // layout::relay_message_moved
-    count_ = 13
+    rma_short = 13, // rma_short_head + data, by a ring
+    count_ = 14
 };
 
 struct match { // 12 bytes: with the ring's word, 44 bytes of payload share the first line

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// The short form of one-sided messages: what is not one is refused, and what can't be done at once becomes a long one.
+// And calls that do not say that their process is in them.
+#include <cstring>
+#include <vector>
+
+#include "small_operations.h"
+
+namespace smartint {
+namespace {
+
+using namespace test;
+using std::byte;
+using wire::rma_kind;
+
+struct short_messages : small_operations {
+    explicit short_messages(bool shares = true) : small_operations(all_by_message(), false, shares) {}
+
+    wire::rma_short_head head(rma_kind kind, std::size_t word, std::uint32_t bytes = 8) {
+        wire::rma_short_head h{};
+        h.window = window_id;
+        h.kind = kind;
+        h.op = static_cast<std::uint8_t>(rma_operator::sum);
+        h.type = static_cast<std::uint8_t>(rma_type::i64);
+        h.bytes = bytes;
+        h.at = reinterpret_cast<std::uint64_t>(&memory[1][word]);
+        h.id = 1;
+        return h;
+    }
+    // At b, as if a had sent it. How many were refused.
+    std::uint64_t arrives(const wire::rma_short_head &h, std::size_t data, std::size_t cut = 0) {
+        return arrives_from(n.to_a, h, data, cut);
+    }
+    std::uint64_t arrives_from(endpoint *from, const wire::rma_short_head &h, std::size_t data, std::size_t cut = 0) {
+        std::vector<byte> message(sizeof(h) + data, byte{7}); // its end is where the sanitizer looks
+        std::memcpy(message.data(), &h, sizeof(h));
+        message.resize(message.size() - cut);
+        message.shrink_to_fit();
+        const std::uint64_t before = count(n.b, stat::refused_messages);
+        n.b.enter();
+        engine_access::dispatch(n.b, from, wire::rma_short, message.data(), static_cast<std::uint32_t>(message.size()));
+        n.b.leave();
+        return count(n.b, stat::refused_messages) - before;
+    }
+    std::uint64_t outside() { return count(n.b, stat::rma_refused); }
+    bool untouched() {
+        for (const std::int64_t x : memory[1]) {
+            if (0 != x) {
+                return false;
+            }
+        }
+        return true;
+    }
+    rma_error error_at_a() {
+        rma_error e = rma_error::none;
+        n.drive("an error", [&] { // that b's thread sends, perhaps
+            call(n.a, [&](rma &r) { e = r.take_error(at_a); });
+            return rma_error::none != e;
+        });
+        return e;
+    }
+};
+
+TEST_F(short_messages, that_are_none_are_refused) {
+    for (unsigned kind = 0; kind < 256; ++kind) {
+        const auto k = static_cast<rma_kind>(kind);
+        if ((k < rma_kind::put || k > rma_kind::get) && rma_kind::data != k) {
+            EXPECT_EQ(1U, arrives(head(k, 0), 8)) << kind;
+        }
+    }
+    const auto put = head(rma_kind::put, 0);
+    EXPECT_EQ(1U, arrives(put, 0, 1)) << "no whole head";
+    EXPECT_EQ(1U, arrives_from(nullptr, put, 8)) << "by the network";
+    auto h = put;
+    h.window = window_id + 1;
+    EXPECT_EQ(1U, arrives(h, 8)) << "no such window";
+    EXPECT_EQ(1U, arrives(head(rma_kind::data, 0), 8)) << "nobody has asked";
+    EXPECT_EQ(1U, arrives(put, 7)) << "less than it says";
+    EXPECT_EQ(1U, arrives(put, 9)) << "more";
+    h = head(rma_kind::accumulate, 0, 12);
+    EXPECT_EQ(1U, arrives(h, 12)) << "part of an element";
+    h = head(rma_kind::fetch, 0);
+    h.flags = wire::rma_no_operand;
+    EXPECT_EQ(1U, arrives(h, 0)) << "a sum with nothing";
+    EXPECT_TRUE(untouched());
+    EXPECT_EQ(0U, outside());
+    EXPECT_EQ(0U, arrives(put, 8));
+    EXPECT_NE(0, memory[1][0]);
+    memory[1][0] = 0;
+}
+
+TEST_F(short_messages, for_memory_outside_the_window_are_answered_with_an_error) {
+    const std::uint64_t end = reinterpret_cast<std::uint64_t>(memory[1].data() + memory[1].size());
+    std::uint64_t refused = 0;
+    for (const rma_kind kind : {rma_kind::put, rma_kind::accumulate}) {
+        for (const std::uint64_t at : {end, end - 4, std::uint64_t{0}, ~std::uint64_t{0} - 3}) {
+            auto h = head(kind, 0);
+            h.at = at;
+            EXPECT_EQ(0U, arrives(h, 8));
+            EXPECT_EQ(++refused, outside()) << at;
+            EXPECT_EQ(rma_error::range, error_at_a());
+        }
+        auto h = head(kind, 0);
+        h.bytes = 0;
+        EXPECT_EQ(0U, arrives(h, 0));
+        EXPECT_EQ(++refused, outside()) << "no byte";
+        EXPECT_EQ(rma_error::range, error_at_a());
+    }
+    EXPECT_TRUE(untouched());
+    std::int64_t there = 5;
+    auto o = get(words_exposed, &there);
+    n.b.begin_wait();
+    EXPECT_EQ(rma_begun::done, begin(o));
+    flush();
+    EXPECT_EQ(rma_error::range, error_at_a());
+    EXPECT_EQ(5, there);
+    EXPECT_TRUE(rma::settled(target));
+    n.b.end_wait();
+}
+
+TEST_F(short_messages, with_data_that_was_not_asked_for_change_nothing) {
+    std::int64_t there[2] = {5, 5};
+    memory[1][0] = 3;
+    n.b.begin_wait();
+    ASSERT_EQ(rma_begun::done, begin(get(0, &there[0])));
+    n.b.end_wait();
+    // Its answer lies in a's ring.
+    const layout::slot &slot = n.a.board_segment().slot(n.to_a->slot);
+    const std::uint64_t at = slot.ring.head & (n.a.board_segment().ring_bytes() - 1);
+    wire::rma_short_head h{};
+    std::memcpy(&h, n.a.board_segment().ring(n.to_a->slot) + at + sizeof(std::uint64_t), sizeof(h));
+    ASSERT_EQ(rma_kind::data, h.kind);
+    const std::uint64_t id = h.id;
+    h = {};
+    h.window = window_id;
+    h.kind = rma_kind::data;
+    const auto to_a = [&](std::uint64_t which, std::uint64_t offset, std::size_t data) {
+        std::vector<byte> message(sizeof(h) + data, byte{9});
+        h.id = which;
+        h.at = offset;
+        std::memcpy(message.data(), &h, sizeof(h));
+        const std::uint64_t before = count(n.a, stat::refused_messages);
+        n.a.enter();
+        engine_access::dispatch(n.a, n.to_b, wire::rma_short, message.data(),
+                                static_cast<std::uint32_t>(message.size()));
+        n.a.leave();
+        return count(n.a, stat::refused_messages) - before;
+    };
+    EXPECT_EQ(1U, to_a(id + 1, 0, 8)) << "another one";
+    EXPECT_EQ(1U, to_a(id, 0, 16)) << "more than was asked for";
+    EXPECT_EQ(1U, to_a(id, 8, 8)) << "behind it";
+    EXPECT_EQ(1U, to_a(id, 4, 4)) << "its second half first";
+    EXPECT_EQ(5, there[0]);
+    EXPECT_EQ(0U, to_a(id, 0, 4));
+    EXPECT_FALSE(rma::settled(target)) << "half of it";
+    EXPECT_EQ(0U, to_a(id, 4, 4));
+    EXPECT_TRUE(rma::settled(target));
+    EXPECT_EQ(0x0909090909090909, there[0]);
+    const std::uint64_t before = count(n.a, stat::refused_messages);
+    n.a.progress();
+    EXPECT_EQ(before + 1, count(n.a, stat::refused_messages)) << "the answer proper, too late";
+    EXPECT_EQ(0x0909090909090909, there[0]);
+    EXPECT_EQ(5, there[1]);
+}
+
+struct short_behind_a_lock : short_messages {
+    short_behind_a_lock() : short_messages(false) {}
+};
+
+TEST_F(short_behind_a_lock, they_are_kept_until_it_is_granted) {
+    rma_peer *origin = n.b.one_sided().peer(at_b, 0);
+    rma_peer *itself = n.b.one_sided().peer(at_b, 1);
+    rma_sync held;
+    rma_sync locked;
+    call(n.b, [&](rma &r) { r.lock(itself, true, &held); });
+    ASSERT_TRUE(ended(n.b, held));
+    call(n.a, [&](rma &r) { r.lock(target, true, &locked); });
+    n.drive("the question", [&] { return origin->lock_pending; });
+    EXPECT_EQ(0U, arrives(head(rma_kind::put, 3), 8));
+    EXPECT_EQ(0U, arrives(head(rma_kind::accumulate, 3), 8));
+    EXPECT_TRUE(untouched());
+    EXPECT_EQ(2U, origin->kept.size());
+    std::uint64_t refused = 0;
+    for (int i = 0; i < 1000; ++i) {
+        refused += arrives(head(rma_kind::put, 4, 256), 256);
+    }
+    EXPECT_LT(800U, refused) << "32 KiB are kept";
+    EXPECT_GE(wire::rma_kept_bytes, origin->kept_bytes);
+    call(n.b, [&](rma &r) { r.unlock(itself, nullptr); });
+    n.drive("the lock", [&] { return ended(n.a, locked); });
+    EXPECT_EQ(2 * 0x0707070707070707, memory[1][3]);
+    EXPECT_EQ(0x0707070707070707, memory[1][4]);
+    EXPECT_EQ(0U, origin->kept_bytes);
+    rma_sync over;
+    call(n.a, [&](rma &r) { r.unlock(target, &over); });
+    n.drive("the end", [&] { return ended(n.a, over); });
+}
+
+// ---- calls that do not show themselves
+
+struct brief_calls : small_operations {
+    brief_calls() : small_operations(all_by_message(), false, false) {}
+
+    bool seen_in_b() { return board_slot(&n.b.board_segment().slot(n.to_b->slot)).active(); }
+    // Until one is not.
+    unsigned seen_calls_of_b() {
+        unsigned calls = 0;
+        for (bool seen = true; seen && calls < 10000; ++calls) {
+            n.b.enter_briefly();
+            seen = seen_in_b();
+            n.b.leave_briefly();
+            EXPECT_FALSE(seen_in_b());
+        }
+        return calls;
+    }
+    // That b's processor has to see to, whatever it does.
+    void add(std::int64_t *what) {
+        rma_item *i = rma::make(rma_item::what::accumulate);
+        i->op = rma_operator::sum;
+        i->type = rma_type::i64;
+        i->origin = reinterpret_cast<byte *>(what);
+        i->target = reinterpret_cast<std::uint64_t>(&memory[1][0]);
+        i->origin_layout = i->target_layout = rma_layout(8);
+        call(n.a, [&](rma &r) {
+            r.submit(target, i);
+            r.flush(target, &flushed);
+        });
+    }
+    void added() {
+        origin_alone([&] { return ended(n.a, flushed); });
+    }
+
+    rma_sync flushed;
+};
+
+TEST_F(brief_calls, are_not_seen_until_somebody_asks_for_something) {
+    n.b.enter();
+    EXPECT_TRUE(seen_in_b());
+    n.b.leave();
+    n.b.enter_briefly();
+    EXPECT_FALSE(seen_in_b());
+    n.b.leave_briefly();
+    n.b.begin_wait();
+    n.b.enter_briefly(); // in the course of a wait
+    EXPECT_TRUE(seen_in_b());
+    n.b.leave_briefly();
+    EXPECT_TRUE(seen_in_b());
+    n.b.end_wait();
+    EXPECT_FALSE(seen_in_b());
+    std::int64_t there = 0;
+    n.b.begin_wait();
+    EXPECT_EQ(rma_begun::done, begin(get(7, &there)));
+    flush();
+    n.b.end_wait();
+    const unsigned calls = seen_calls_of_b();
+    EXPECT_LT(1000U, calls) << "a's requests would cost b's thread a wake each";
+    EXPECT_GT(2000U, calls);
+    std::int64_t three = 3;
+    add(&three);
+    added();
+    EXPECT_EQ(3, memory[1][0]);
+    EXPECT_LT(1000U, seen_calls_of_b()) << "its thread was woken";
+}
+
+// The thread was rung, as nobody could see that b is in; and gave way, as it is.
+TEST_F(brief_calls, a_thread_that_gave_way_to_one_comes_behind_it) {
+    std::int64_t three = 3;
+    n.b.enter_briefly();
+    EXPECT_FALSE(seen_in_b());
+    add(&three);
+    wait_until("the thread of b gives way", [&] { return 1 == count(n.b, stat::wakes_busy) && asleep(n.b); });
+    EXPECT_EQ(0, memory[1][0]);
+    n.b.leave_briefly();
+    added();
+    EXPECT_EQ(3, memory[1][0]);
+    EXPECT_FALSE(seen_in_b());
+}
+
+TEST_F(brief_calls, in_which_others_are_served_ring_nobody) {
+    std::int64_t three = 3;
+    n.b.enter_briefly();
+    add(&three);
+    n.b.pass(false);
+    n.b.leave_briefly();
+    n.a.progress();
+    EXPECT_EQ(3, memory[1][0]);
+    EXPECT_TRUE(ended(n.a, flushed));
+    wait_until("the thread sleeps", [&] { return asleep(n.b); });
+    EXPECT_EQ(0U, count(n.b, stat::wakes_self));
+}
+
+} // namespace
+} // namespace smartint
