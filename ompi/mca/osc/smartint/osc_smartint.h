@@ -7,6 +7,7 @@
 
 #include <smartint/ompi_glue.h>
 
+#include <utility>
 #include <vector>
 
 extern "C" {
@@ -72,6 +73,17 @@ private:
     int count_ = 0;
 };
 
+// A target whose memory is in this process, since a put or get to it was copied in its call. As long as no epoch begins
+// or ends, and nothing is put into a queue, the next ones need not ask again, nor go through the engine. But one in so
+// many does: a program of nothing else would serve nobody. Only where one thread calls; it is that thread's.
+struct at_hand {
+    static constexpr unsigned most = 63;           // operations
+    static constexpr std::uint64_t bytes = 131072; // of one; larger ones may have to wait for the network's (slack)
+    rma_peer *peer = nullptr;                      // nullptr: none
+    int target = -1;
+    unsigned copied = 0; // operations that the counters do not have yet
+};
+
 // A window. Open MPI keeps a pointer to the first member. All of it under the gate.
 struct module {
     ompi_osc_base_module_t super;
@@ -96,11 +108,21 @@ struct module {
     bool all_locked = false;
     bool all_unchecked = false; // lock_all with MPI_MODE_NOCHECK
     target_set all_taken;       // whose lock lock_all has asked for
-    unsigned short_calls = 0;   // that had nothing to wait for, since the last that looked at the network
-    int fortran_number = -1;    // the handle's, while a refused MPI_Win_free has it put by
+    at_hand hand;
+    unsigned short_calls = 0; // that had nothing to wait for, since the last that looked at the network
+    int fortran_number = -1;  // the handle's, while a refused MPI_Win_free has it put by
 
     int rank() const { return window->rank; }
     void note_operation() { fence_used = fence_used || fence_open; } // one was accepted
+    void count_copied() {
+        if (0 != hand.copied) {
+            engine::instance().one_sided().count_mapped(std::exchange(hand.copied, 0));
+        }
+    }
+    void forget_hand() {
+        count_copied();
+        hand = at_hand{};
+    }
     bool passive() const { return all_locked || !locks.empty(); }
     bool allocates() const { return MPI_WIN_FLAVOR_ALLOCATE == flavor || shared(); }
     bool shared() const { return MPI_WIN_FLAVOR_SHARED == flavor; }
@@ -116,6 +138,14 @@ struct inside {
     ~inside() { engine::instance().leave(); }
     inside(const inside &) = delete;
     inside &operator=(const inside &) = delete;
+};
+
+// The same of a call that begins an operation.
+struct briefly_inside {
+    briefly_inside() { engine::instance().enter_briefly(); }
+    ~briefly_inside() { engine::instance().leave_briefly(); }
+    briefly_inside(const briefly_inside &) = delete;
+    briefly_inside &operator=(const briefly_inside &) = delete;
 };
 
 // Between begin_wait() and end_wait() of the engine: until done() holds, which is asked under the gate.

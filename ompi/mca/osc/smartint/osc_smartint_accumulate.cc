@@ -55,7 +55,7 @@ int combine(const buffer &origin, const buffer *result, int target, std::ptrdiff
             std::size_t target_count, const ompi_datatype_t *target_type, const ompi_op_t *op, ompi_win_t *win,
             ompi_request_t **wanted) {
     module &m = of(win);
-    const inside here;
+    const briefly_inside here;
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
         return error;
     }
@@ -159,7 +159,7 @@ int osc_smartint_compare_and_swap(const void *origin, const void *compare, void 
                                   int target, std::ptrdiff_t displacement, ompi_win_t *win) noexcept {
     module &m = of(win);
     await_own(m, target);
-    const inside here;
+    const briefly_inside here;
     if (const int error = open_towards(m, target); MPI_SUCCESS != error) {
         return error;
     }

@@ -33,6 +33,7 @@ bool all_members(const std::vector<int> &ranks) {
 } // namespace
 
 int begin_fence(module &m, int assertion, rma_sync *sync, bool requested) {
+    m.forget_hand();
     if (m.passive() || m.started || 0 != m.exposures) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -48,6 +49,7 @@ int begin_fence(module &m, int assertion, rma_sync *sync, bool requested) {
 }
 
 int begin_start(module &m, ompi_group_t *group, int assertion, rma_sync *sync) {
+    m.forget_hand();
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -73,6 +75,7 @@ int begin_start(module &m, ompi_group_t *group, int assertion, rma_sync *sync) {
 }
 
 int begin_complete(module &m, rma_sync *sync) {
+    m.forget_hand();
     if (!m.started) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -83,6 +86,7 @@ int begin_complete(module &m, rma_sync *sync) {
 }
 
 int begin_post(module &m, ompi_group_t *group, int assertion, bool nonblocking) {
+    m.forget_hand();
     if (0 != m.exposures || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }

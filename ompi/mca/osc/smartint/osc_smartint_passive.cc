@@ -51,6 +51,7 @@ void flush_one(rma_peer *p, rma_sync *sync) {
 } // namespace
 
 int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, bool requested) {
+    m.forget_hand();
     if (m.all_locked || m.started || m.locks.contains(target) || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -69,6 +70,7 @@ int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, b
 }
 
 int begin_unlock(module &m, int target, rma_sync *sync) {
+    m.forget_hand();
     if (!m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -83,6 +85,7 @@ int begin_unlock(module &m, int target, rma_sync *sync) {
 }
 
 int begin_lock_all(module &m, int assertion, rma_sync *sync) {
+    m.forget_hand();
     if (m.passive() || m.started || (m.fence_open && m.fence_used)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -100,6 +103,7 @@ int begin_lock_all(module &m, int assertion, rma_sync *sync) {
 }
 
 int begin_unlock_all(module &m, rma_sync *sync) {
+    m.forget_hand();
     if (!m.all_locked) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -120,6 +124,7 @@ int begin_flush(module &m, int target, rma_sync *sync) {
     if (!m.all_locked && !m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
+    m.count_copied();
     flush_one(one_sided().peer(m.window, target), sync);
     return MPI_SUCCESS;
 }
@@ -170,6 +175,7 @@ int osc_smartint_flush_all(ompi_win_t *win) noexcept {
         if (!m.passive()) {
             return MPI_ERR_RMA_SYNC;
         }
+        m.count_copied();
         each_peer(m, [&](rma_peer *p) { flush_one(p, s); });
         return MPI_SUCCESS;
     });

@@ -283,6 +283,7 @@ int prepare(module &m, void **base, std::size_t size, int disp_unit, opal_info_t
 void unmake(module *m) {
     if (nullptr != m->window) {
         const inside here;
+        m->forget_hand();
         engine::instance().one_sided().destroy(m->window);
     }
     if (nullptr != m->comm) {
