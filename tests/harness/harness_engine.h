@@ -37,6 +37,7 @@ public:
         e.note_arrival(name, 0, sequence);
     }
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
+    static unsigned postponed_queues(const engine &e) { return e.put_off_.queues; }
     static board_owner &board(engine &e) { return e.board_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
     static std::uint32_t shown_receives(const engine &e) { return e.shown_receives_; }

@@ -4,17 +4,19 @@
 // comes behind the end are refused, and what is larger, strided or has a request stands in between. Each one is
 // counted.
 #include "counters.h"
+#include "mpix.h"
 
 enum { N = 4096, ROW = 150, STEP = 8, BIG = 600 };
 
 enum window_kind { CREATED, ALLOCATED, SHARED, KINDS };
-enum epoch_kind { LOCK, LOCK_ALL, FENCE, GROUPS, EPOCHS };
+enum epoch_kind { LOCK, LOCK_ALL, FENCE, GROUPS, ILOCK, IFENCE, EPOCHS };
 
 static const char *const kind_name[] = {"created", "allocated", "shared"};
-static const char *const epoch_name[] = {"lock", "lock_all", "fence", "start"};
+static const char *const epoch_name[] = {"lock", "lock_all", "fence", "start", "ilock", "ifence"};
 
 static int rank, size, right, other; // in the window's communicator
 static MPI_Group to_right, to_left;
+static MPI_Request ending = MPI_REQUEST_NULL; // of an epoch that returns one
 
 static int value(int who, int round, int i) { return 10000 * (50 * round + who % 50) + i + 1; }
 
@@ -27,7 +29,12 @@ static void open_epoch(int epoch, MPI_Win win) {
         MPI(MPI_Win_lock_all(0, win));
         return;
     case FENCE:
+    case IFENCE:
         MPI(MPI_Win_fence(0, win));
+        return;
+    case ILOCK:
+        MPI(mpix.ilock(MPI_LOCK_SHARED, right, 0, win, &ending));
+        MPI(MPI_Wait(&ending, MPI_STATUS_IGNORE));
         return;
     default:
         MPI(MPI_Win_post(to_left, 0, win));
@@ -46,6 +53,12 @@ static void close_epoch(int epoch, MPI_Win win) {
     case FENCE:
         MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
         return;
+    case ILOCK:
+        MPI(mpix.iunlock(right, win, &ending));
+        return;
+    case IFENCE:
+        MPI(mpix.ifence(MPI_MODE_NOSUCCEED, win, &ending));
+        return;
     default:
         MPI(MPI_Win_complete(win));
     }
@@ -53,6 +66,7 @@ static void close_epoch(int epoch, MPI_Win win) {
 
 // Behind complete the exposure still waits.
 static void exposed(int epoch, MPI_Win win) {
+    MPI(MPI_Wait(&ending, MPI_STATUS_IGNORE));
     if (GROUPS == epoch) {
         MPI(MPI_Win_wait(win));
     }
@@ -79,7 +93,7 @@ static void put_row(MPI_Win win, int round, int epoch, int *from) {
         if (ROW / 2 == i) {
             refused(win, right, N, MPI_ERR_RMA_RANGE);
             refused(win, right, PTRDIFF_MAX / 2, MPI_ERR_RMA_RANGE);
-            if (other != right && (LOCK == epoch || GROUPS == epoch)) {
+            if (other != right && (LOCK == epoch || GROUPS == epoch || ILOCK == epoch)) {
                 refused(win, other, 0, MPI_ERR_RMA_SYNC);
             }
         }
@@ -90,7 +104,7 @@ static void put_row(MPI_Win win, int round, int epoch, int *from) {
     MPI(MPI_Put(&from[ROW + 1], 1, MPI_INT, right, ROW + 1, 1, MPI_INT, win));
     MPI(MPI_Put(&from[ROW + 3], 4, MPI_BYTE, right, ROW + 3, 1, MPI_INT, win));
     MPI(MPI_Type_free(&two));
-    if (LOCK == epoch || LOCK_ALL == epoch) {
+    if (LOCK == epoch || LOCK_ALL == epoch || ILOCK == epoch) {
         MPI(MPI_Rput(&from[ROW + 4], 1, MPI_INT, right, ROW + 4, 1, MPI_INT, win, &request));
         MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     } else {
@@ -139,6 +153,62 @@ static void one(int kind, int epoch, int round, MPI_Win win, int *memory) {
     }
 }
 
+// Two windows in turn, fences one behind the other, and an exposure that opens between puts.
+static void in_turn(void) {
+    test_note = "in turn";
+    MPI_Win win[2];
+    int *memory[2], from[2][ROW];
+    for (int w = 0; w < 2; ++w) {
+        MPI(MPI_Win_allocate(ROW * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory[w], &win[w]));
+        memset(memory[w], 0, ROW * sizeof(int));
+        for (int i = 0; i < ROW; ++i) {
+            from[w][i] = value(my_rank, w, i);
+        }
+    }
+    const int right_one = (my_rank + 1) % n_ranks, left_one = (my_rank + n_ranks - 1) % n_ranks;
+    for (int round = 0; round < 3; ++round) {
+        for (int w = 0; w < 2; ++w) {
+            MPI(MPI_Win_fence(0, win[w]));
+        }
+        for (int i = round * ROW / 3; i < (round + 1) * ROW / 3; ++i) {
+            for (int w = 0; w < 2; ++w) {
+                MPI(MPI_Put(&from[w][i], 1, MPI_INT, right_one, i, 1, MPI_INT, win[w]));
+            }
+        }
+    }
+    for (int w = 0; w < 2; ++w) {
+        MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win[w]));
+        for (int i = 0; i < ROW; ++i) {
+            CHECK(memory[w][i] == value(left_one, w, i), "window %d: cell %d is %d", w, i, memory[w][i]);
+        }
+    }
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    MPI_Group world, to, of;
+    MPI(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    MPI(MPI_Group_incl(world, 1, &right_one, &to));
+    MPI(MPI_Group_incl(world, 1, &left_one, &of));
+    MPI(MPI_Win_post(of, 0, win[0]));
+    MPI(MPI_Win_start(to, 0, win[0]));
+    for (int i = 0; i < ROW; ++i) {
+        MPI(MPI_Put(&from[1][i], 1, MPI_INT, right_one, i, 1, MPI_INT, win[0]));
+    }
+    MPI(MPI_Win_complete(win[0]));
+    MPI(MPI_Win_wait(win[0]));
+    MPI(MPI_Win_post(of, 0, win[0])); // the next one, behind which nothing is put
+    for (int i = 0; i < ROW; ++i) {
+        CHECK(memory[0][i] == value(left_one, 1, i), "cell %d is %d", i, memory[0][i]);
+    }
+    MPI(MPI_Win_start(to, 0, win[0]));
+    MPI(MPI_Win_complete(win[0]));
+    MPI(MPI_Win_wait(win[0]));
+    for (int w = 0; w < 2; ++w) {
+        MPI(MPI_Win_free(&win[w]));
+    }
+    MPI(MPI_Group_free(&to));
+    MPI(MPI_Group_free(&of));
+    MPI(MPI_Group_free(&world));
+}
+
 static void counted(MPI_Win win) {
     const unsigned long long before = counter_named("rma_operations");
     int x = 3;
@@ -160,6 +230,9 @@ static void counted(MPI_Win win) {
 int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     begin_counters();
+    load_mpix();
+    in_turn();
+    test_note = "";
     MPI_Comm node;
     MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
     for (int kind = 0; kind < KINDS; ++kind) {

@@ -33,8 +33,10 @@ protected:
         std::vector<rma_member> theirs = {member(n.to_a, 0), member(self[1], 1)};
         at_a = make_window(n.a, window_id, 0, std::move(mine));
         at_b = make_window(n.b, window_id, 1, std::move(theirs));
-        settle(n);
         target = n.a.one_sided().peer(at_a, 1);
+        call(n.a, [](rma &r) { r.use(); });
+        call(n.b, [](rma &r) { r.use(); });
+        settle(n);
     }
     ~small_operations() override {
         n.a.stop_thread();

@@ -85,6 +85,7 @@ TEST(layout, offsets_of_a_slot_are_pinned) {
     EXPECT_EQ(0U, offsetof(ring_control, tail));
     EXPECT_EQ(64U, offsetof(ring_control, head));
     EXPECT_EQ(128U, offsetof(ring_control, asked));
+    EXPECT_EQ(136U, offsetof(ring_control, visited));
 }
 
 TEST(layout, words_with_different_writers_have_lines_of_their_own) {

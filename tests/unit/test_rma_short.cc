@@ -291,5 +291,193 @@ TEST_F(brief_calls, in_which_others_are_served_ring_nobody) {
     EXPECT_EQ(0U, count(n.b, stat::wakes_self));
 }
 
+// A target computes when the data of many gets is on its way: the thread of the origin comes when its calls are late.
+struct postponed_gets : small_operations {
+    static params late() {
+        params p = all_by_message();
+        p.ring_bytes = 1 << 20;
+        p.postpone_us = 2000;
+        return p;
+    }
+    postponed_gets() : small_operations(late()), result(gets * words) {
+        for (std::size_t i = 0; i < words_exposed; ++i) {
+            memory[1][i] = static_cast<std::int64_t>(7 * i + 3);
+        }
+    }
+    void ask() {
+        for (std::size_t k = 0; k < gets; ++k) {
+            ASSERT_EQ(rma_begun::done, begin(get(k * words, &result[k * words], words)));
+        }
+    }
+    bool all_here() { return std::equal(result.begin(), result.end(), memory[1].begin()); }
+    unsigned postponed() { return engine_access::postponed_queues(n.a); }
+
+    static constexpr std::size_t words = 512;
+    static constexpr std::size_t gets = 16; // 64 KiB
+    std::vector<std::int64_t> result;
+};
+
+TEST_F(postponed_gets, are_taken_in_by_the_next_calls_without_the_thread) {
+    n.b.begin_wait();
+    for (int round = 0; round < 4; ++round) { // 256 KiB under way
+        ask();
+    }
+    EXPECT_EQ(1U, postponed());
+    EXPECT_EQ(0U, engine_access::in_flight(n.a));
+    flush();
+    EXPECT_EQ(0U, postponed());
+    EXPECT_TRUE(all_here());
+    n.b.end_wait();
+    EXPECT_EQ(0U, count(n.a, stat::wakes_self));
+}
+
+TEST_F(postponed_gets, are_come_for_where_no_call_comes) {
+    n.b.begin_wait();
+    n.a.enter();
+    for (int round = 0; round < 4; ++round) {
+        ask();
+    }
+    EXPECT_EQ(1U, postponed());
+    n.a.leave();
+    EXPECT_TRUE(asleep(n.a)) << "nobody has rung it";
+    wait_until("the thread of a", [&] {
+        n.b.progress();
+        return 0 != count(n.a, stat::thread_events) && all_here();
+    });
+    n.b.end_wait();
+    flush();
+    EXPECT_EQ(0U, postponed());
+}
+
+TEST_F(postponed_gets, what_a_request_may_wait_for_is_not) {
+    n.b.begin_wait();
+    for (int round = 0; round < 4; ++round) {
+        ask();
+    }
+    EXPECT_EQ(1U, postponed());
+    std::int64_t there = 0;
+    submit(get(5, &there), rma_begun::message);
+    EXPECT_EQ(0U, postponed());
+    EXPECT_NE(0U, engine_access::in_flight(n.a));
+    flush();
+    EXPECT_EQ(memory[1][5], there);
+    EXPECT_EQ(0U, engine_access::in_flight(n.a));
+    n.b.end_wait();
+}
+
+// ---- windows that nobody uses
+
+struct unused_windows : brief_calls {
+    static constexpr unsigned enough = 5000; // calls
+    void calls_of_b(unsigned n_calls) {
+        for (unsigned k = 0; k < n_calls; ++k) {
+            n.b.enter();
+            n.b.leave();
+        }
+    }
+    bool used_by_b() { return 0 != engine_access::outstanding(n.b); }
+    unused_windows() {
+        calls_of_b(enough);
+        EXPECT_FALSE(used_by_b());
+    }
+};
+
+TEST_F(unused_windows, are_as_none_until_somebody_comes) {
+    n.b.enter();
+    EXPECT_FALSE(seen_in_b());
+    n.b.leave();
+    n.b.begin_wait();
+    EXPECT_FALSE(seen_in_b());
+    n.b.progress();
+    EXPECT_FALSE(seen_in_b());
+    std::int64_t there = 0;
+    EXPECT_EQ(rma_begun::no, begin(get(7, &there))) << "it may wait or not";
+    n.b.progress();
+    EXPECT_TRUE(used_by_b());
+    EXPECT_TRUE(board_slot(&n.b.board_segment().slot(n.to_b->slot)).waiting()) << "in the wait that began before";
+    EXPECT_EQ(rma_begun::done, begin(get(7, &there)));
+    flush();
+    n.b.end_wait();
+    EXPECT_FALSE(seen_in_b());
+    calls_of_b(enough);
+    EXPECT_FALSE(used_by_b());
+    call(n.b, [&](rma &r) { r.fence(at_b, nullptr); });
+    EXPECT_TRUE(used_by_b()) << "by itself";
+    call(n.a, [&](rma &r) { r.fence(at_a, nullptr); });
+    n.drive("the fence", [&] { return at_a->fences.empty() && at_b->fences.empty(); });
+}
+
+TEST_F(unused_windows, that_somebody_waits_for_are_in_use) {
+    rma_sync over;
+    rma_sync complete;
+    call(n.b, [&](rma &r) {
+        r.post(at_b, {0}, false, false);
+        r.wait(at_b, &over);
+    });
+    calls_of_b(2 * enough);
+    EXPECT_TRUE(used_by_b());
+    call(n.a, [&](rma &r) {
+        r.await_post(target, nullptr);
+        r.complete(target, &complete);
+    });
+    n.drive("the epoch", [&] { return ended(n.a, complete) && ended(n.b, over); });
+    calls_of_b(enough);
+    EXPECT_FALSE(used_by_b());
+}
+
+// Senders are to see that it waits. But it leaves without a look at its ring.
+TEST_F(unused_windows, nobody_counts_on_a_wait_with_nothing_outstanding) {
+    test_recv r;
+    test_send s;
+    r.blocking = true;
+    r.aim(big, ctx, 0, tag);
+    memory[1][7] = 77;
+    n.b.begin_wait();
+    n.receive(n.b, r);
+    ASSERT_FALSE(used_by_b());
+    const board_slot b(&n.b.board_segment().slot(n.to_b->slot));
+    EXPECT_TRUE(b.waiting());
+    EXPECT_TRUE(b.stays());
+    EXPECT_FALSE(b.active());
+    std::int64_t there = 0;
+    EXPECT_EQ(rma_begun::done, begin(get(7, &there)));
+    EXPECT_EQ(1U, count(n.a, stat::notices_posted));
+    n.b.end_wait();
+    EXPECT_FALSE(b.waiting());
+    origin_alone([&] { return 77 == there; });
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    n.drive("the message", [&] { return 1 == s.delivered && op_state::done == r.state; });
+}
+
+// With something outstanding it does look.
+TEST_F(unused_windows, are_used_by_whoever_has_anything_outstanding) {
+    test_recv r;
+    test_send s;
+    r.aim(big, ctx, 0, tag);
+    n.receive(n.b, r);
+    EXPECT_TRUE(used_by_b());
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    n.drive("the message", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_TRUE(used_by_b()) << "it has been seen inside, perhaps";
+    calls_of_b(enough);
+    EXPECT_FALSE(used_by_b());
+}
+
+// As with brief calls: nobody could see that b is in, and its thread gave way.
+TEST_F(unused_windows, a_thread_that_gave_way_to_a_call_comes_behind_it) {
+    std::int64_t three = 3;
+    n.b.enter();
+    EXPECT_FALSE(seen_in_b());
+    add(&three);
+    wait_until("the thread of b gives way", [&] { return 1 == count(n.b, stat::wakes_busy) && asleep(n.b); });
+    EXPECT_EQ(0, memory[1][0]);
+    n.b.leave();
+    added();
+    EXPECT_EQ(3, memory[1][0]);
+    EXPECT_TRUE(used_by_b());
+}
+
 } // namespace
 } // namespace smartint

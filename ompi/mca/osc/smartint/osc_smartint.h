@@ -74,8 +74,9 @@ private:
 };
 
 // A target whose memory is in this process, since a put or get to it was copied in its call. As long as no epoch begins
-// or ends, and nothing is put into a queue, the next ones need not ask again, nor go through the engine. But one in so
-// many does: a program of nothing else would serve nobody. Only where one thread calls; it is that thread's.
+// or ends, and nothing is put into a queue, the next ones need not ask again, nor enter the engine. But one in so many
+// does: a program of nothing else would serve nobody. Not while others ask this process for something, who would wake
+// its thread each time. Only where one thread calls: it is that thread's, not under the gate.
 struct at_hand {
     static constexpr unsigned most = 63;           // operations
     static constexpr std::uint64_t bytes = 131072; // of one; larger ones may have to wait for the network's (slack)
@@ -84,7 +85,8 @@ struct at_hand {
     unsigned copied = 0; // operations that the counters do not have yet
 };
 
-// A window. Open MPI keeps a pointer to the first member. All of it under the gate.
+// A window. Open MPI keeps a pointer to the first member. All of it under the gate, but for `hand` and what never
+// changes.
 struct module {
     ompi_osc_base_module_t super;
     ompi_win_t *win = nullptr;

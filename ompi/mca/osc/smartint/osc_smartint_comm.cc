@@ -181,7 +181,7 @@ rma_begun at_once(module &m, int target, const place &there, std::byte *mine, bo
     rma &r = e.one_sided();
     if (r.try_mapped(there.peer, mine, there.address, there.bytes, get)) {
         if (!e.identity().threads) {
-            m.hand = {there.peer, target, 0};
+            m.hand = e.was_asked() ? at_hand{} : at_hand{there.peer, target, 0};
         }
         return rma_begun::done;
     }

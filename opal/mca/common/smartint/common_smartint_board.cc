@@ -69,7 +69,7 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
         slot_->control.wanted.store(wanted_look, std::memory_order_release); // B12, pairs with B13
         std::atomic_thread_fence(std::memory_order_seq_cst);                 // B8, pairs with B10
         o.matched = true;
-        o.wake = rank_outside == slot_->control.progress.load(std::memory_order_acquire); // B9
+        o.wake = !active(); // B9
         if (o.wake) {
             note_ring();
         }

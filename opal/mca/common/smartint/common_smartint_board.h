@@ -37,14 +37,21 @@ public:
     // of such notices to this rank; both only serve to drop what was handled already.
     outcome post(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
-    // Hints, behind which nothing is read. Somebody makes this rank's progress: it can be left alone.
-    bool active() const { return layout::rank_outside != slot_->control.progress.load(std::memory_order_acquire); }
+    // Hints, behind which nothing is read. Somebody makes this rank's progress, and looks at the board and its ring
+    // before it stops: it can be left alone.
+    bool active() const {
+        const std::uint32_t s = state();
+        return layout::rank_outside != s && layout::rank_idle != s;
+    }
     // The application waits in MPI: it has time, and stays until something comes.
-    bool waiting() const { return layout::rank_waiting == slot_->control.progress.load(std::memory_order_acquire); }
+    bool waiting() const {
+        const std::uint32_t s = state();
+        return layout::rank_waiting == s || layout::rank_idle == s;
+    }
     // It waits, with time or without: it stays until what it waits for is done.
     bool stays() const {
-        const std::uint32_t s = slot_->control.progress.load(std::memory_order_acquire);
-        return layout::rank_waiting == s || layout::rank_busy == s;
+        const std::uint32_t s = state();
+        return layout::rank_waiting == s || layout::rank_idle == s || layout::rank_busy == s;
     }
     // As far as strangers can tell: of two sources that share an entry one is forgotten, which costs a wake.
     bool handled(std::uint32_t source, std::uint32_t seq) const;
@@ -55,6 +62,8 @@ public:
     outcome match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
 private:
+    std::uint32_t state() const { return slot_->control.progress.load(std::memory_order_acquire); }
+
     layout::slot *slot_;
 };
 

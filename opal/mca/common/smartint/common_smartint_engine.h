@@ -116,16 +116,19 @@ public:
         note_entered();
     }
     void leave() {
-        if (0 != outstanding_ && 1 == depth()) {
+        if (1 != depth()) {
+            gate_.leave();
+        } else if (0 != outstanding_) {
             leave_slow();
         } else {
-            gate_.leave();
+            leave_quietly();
         }
     }
     // Around a call that is done at once: the board does not say that this rank is in, so nobody counts on it to look
     // before it leaves, and the full fence of that is spared (P3). Not while others ask this rank for something.
     void enter_briefly();
     void leave_briefly();
+    bool was_asked() const { return 0 != seen_for_; } // of late, so that calls are not brief; under the gate
     // Around a wait of the application: nothing to overlap, so nobody wakes this rank.
     void begin_wait();
     void end_wait();
@@ -219,12 +222,7 @@ public:
     // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
     // wake descriptor alone.
     enum class sleep : std::uint32_t { short_or_none, listens, parked };
-    void note_sleep(sleep how) {
-        sleep_.store(how, std::memory_order_release); // and whether the transport wakes it
-        if (sleep::short_or_none != how) {
-            std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
-        }
-    }
+    void note_sleep(sleep how);
     // Of `rings` of the descriptor, how many the application gave itself.
     std::uint64_t take_self_rings(std::uint64_t rings);
 
@@ -248,6 +246,14 @@ private:
     void hide_wait();
     void leave_slow(bool may_look = true);
     bool leaves_nothing() const;
+    bool leaves_without_a_look() const { return gate_.asymmetric() && 0 == outstanding_; }
+    bool may_be_brief() const;
+    bool leave_quietly() { // false: not so quietly
+        gate_.leave();
+        std::atomic_signal_fence(std::memory_order_seq_cst); // P3, pairs with P4: made real by membarrier there
+        return __builtin_expect(!gave_way_.load(std::memory_order_relaxed), 1) || leave_again();
+    }
+    bool leave_again(); // with all that leave_slow() looks at; false
     void look_again();
     static void give_way_to_others();
     void note_asked();
@@ -260,9 +266,10 @@ private:
     // One more or one less thing under way that the board or the thread may have to do with.
     void hold() {
         if (1 == ++outstanding_) {
-            publish_inside();
+            hold_first();
         }
     }
+    void hold_first();
     void unhold() { --outstanding_; }
     // The same of a rendezvous. O: recv_op or send_op.
     template <class O> void track(O *op) {
@@ -433,9 +440,7 @@ private:
     unsigned pump_sends();
     bool pump_fragments(send_op *op);
     bool lingers(send_op *op);
-    bool has_room(const send_op *op) const { // or nothing more to send
-        return op->peer->full_round != pump_round_ || op->peer->lost || op->failed || op->moved == op->wanted;
-    }
+    bool has_room(const send_op *op) const;
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
     network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
@@ -512,7 +517,7 @@ private:
     bool ring_broken_ = false;
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
-    static constexpr unsigned seen_calls = 1024;
+    std::atomic<bool> quiet_calls_{false}; // there are some that the thread must tell that it gave way: of windows
     unsigned seen_for_ = 0;             // calls that might be brief and are not, as this rank was asked for something
     std::atomic<bool> gave_way_{false}; // the thread, to a call that may be brief
     bool matched_hint_ = false;         // a request was matched and has not been looked at
@@ -575,11 +580,7 @@ private:
     unsigned reads() const { return reads_.load(std::memory_order_relaxed); }
     unsigned undecided() const { return undecided_.load(std::memory_order_relaxed); }
     void count_undecided(int by) { undecided_.store(undecided() + by, std::memory_order_relaxed); }
-    void count_reads(const copy_job *job, int by) {
-        if (nullptr != job->receive && job->entry < 0) {
-            reads_.store(reads() + static_cast<unsigned>(by), std::memory_order_relaxed);
-        }
-    }
+    void count_reads(const copy_job *job, int by);
     std::uint64_t shared_copies_ = 0; // entries of our slot in use
     std::atomic<copy_job *> finished_{nullptr};
     copy_view thread_copy_;    // what the interrupt thread may work on outside the gate, set by look()

@@ -194,18 +194,26 @@ std::uint64_t engine::take_self_rings(std::uint64_t rings) {
 void engine::publish_inside() {
     if (board_.attached()) {
         const bool busy = 0 != reads() || 0 != undecided() || pumps_.load(std::memory_order_relaxed);
-        board_.set_progress(!application_waits() ? layout::rank_inside
-                            : busy               ? layout::rank_busy
-                                                 : layout::rank_waiting);
+        board_.set_progress(!application_waits()      ? layout::rank_inside
+                            : leaves_without_a_look() ? layout::rank_idle
+                            : busy                    ? layout::rank_busy
+                                                      : layout::rank_waiting);
     }
 }
 
 // With nothing outstanding leave() says nothing.
 void engine::hide_wait() {
-    if (0 == outstanding_ && !application_waits() && board_.attached() &&
-        (board_.shows(layout::rank_waiting) || board_.shows(layout::rank_busy))) {
+    if (0 == outstanding_ && !application_waits() && board_.attached() && !board_.shows(layout::rank_outside)) {
         board_.set_progress(layout::rank_outside);
     }
+}
+
+// Windows are in use from here on: who has shown that it is inside looks at the board when it leaves, and again later.
+void engine::hold_first() {
+    if (rma_ && rma_->unused()) {
+        rma_->use();
+    }
+    publish_inside();
 }
 
 void engine::thread_begins() {
@@ -234,6 +242,9 @@ __attribute__((noinline)) void engine::leave_slow(bool may_look) {
     // one that looks again is one call
     calls_.store(calls_.load(std::memory_order_relaxed) + (may_look ? 1 : 0), std::memory_order_relaxed);
     const bool others_wait = 0 != waiting_.load(std::memory_order_relaxed);
+    if (rma_) {
+        rma_->call_ends();
+    }
     if (!thread_ || others_wait) {
         if (!others_wait && board_.attached()) {
             board_.set_progress(layout::rank_outside);
@@ -286,17 +297,21 @@ __attribute__((noinline)) void engine::leave_slow(bool may_look) {
 // a while after that.
 void engine::enter_briefly() {
     gate_.enter();
-    if (0 != seen_for_) {
-        --seen_for_;
+    seen_for_ -= 0 != seen_for_ ? 1 : 0;
+    if (0 != seen_for_ || !may_be_brief()) {
         note_entered();
     }
 }
 
+inline bool engine::may_be_brief() const {
+    return gate_.asymmetric() && !may_listen() && !listening_.hushed &&
+           0 == (in_flight_ | own_copies_ | queued_ | awaited_ | asked_sends_);
+}
+
 // Nothing that the thread, or anybody who saw this rank inside, may have to do with.
 inline bool engine::leaves_nothing() const {
-    return gate_.asymmetric() && board_.attached() && board_.shows(layout::rank_outside) &&
-           0 == (in_flight_ | own_copies_ | queued_ | awaited_ | asked_sends_) && !expects_ && !ring_goes_on_ &&
-           !matched_hint_ && !armed_now_ && !may_listen() && !listening_.hushed && !(rma_ && rma_->more());
+    return may_be_brief() && board_.attached() && board_.shows(layout::rank_outside) && !expects_ && !ring_goes_on_ &&
+           !matched_hint_ && !armed_now_ && !(rma_ && rma_->more());
 }
 
 void engine::leave_briefly() {
@@ -304,16 +319,28 @@ void engine::leave_briefly() {
         leave();
         return;
     }
-    calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    gate_.leave();
-    std::atomic_signal_fence(std::memory_order_seq_cst); // P3, pairs with P4: made real by membarrier there
-    if (gave_way_.load(std::memory_order_relaxed)) {
-        enter();
-        leave_slow();
+    if (leave_quietly()) {
+        calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+}
+
+bool engine::leave_again() {
+    enter();
+    leave_slow();
+    return false;
+}
+
+void engine::note_sleep(sleep how) {
+    sleep_.store(how, std::memory_order_release); // and whether the transport wakes it
+    if (sleep::short_or_none != how) {
+        std::atomic_thread_fence(std::memory_order_seq_cst); // P1, pairs with P2
     }
 }
 
 void engine::give_way() {
+    if (!quiet_calls_.load(std::memory_order_relaxed)) {
+        return;
+    }
     gave_way_.store(true, std::memory_order_relaxed);
     gate_.fence_application(); // P4, pairs with P3
 }

@@ -23,6 +23,12 @@ constexpr std::uint64_t receivers_moment_ns = 5000;
 
 } // namespace
 
+inline void engine::count_reads(const copy_job *job, int by) {
+    if (nullptr != job->receive && job->entry < 0) {
+        reads_.store(reads() + static_cast<unsigned>(by), std::memory_order_relaxed);
+    }
+}
+
 copy_view engine::view_of(copy_job *job) const {
     // Where two sides share, pieces small enough for both to get some.
     const auto step = job->entry < 0

@@ -93,10 +93,13 @@ bool engine::a_unit_each() {
 
 // A send whose RTS has just gone out from the application, which is not about to wait.
 bool engine::may_postpone(const send_op &op) {
+    const auto in_mpi = [&] { // and finds it at once
+        const board_slot there(&segment_.slot(op.peer->slot));
+        return there.active() || there.waiting();
+    };
     return route::shared == op.peer->way && op.peer->direct && nullptr != op.buffer && !op.blocking &&
            op.length > arming_floor(op.peer) && !by_thread_ && !application_waits() &&
-           rendezvous_kind::automatic == rendezvous_ && crowded() &&
-           !board_slot(&segment_.slot(op.peer->slot)).active(); // one that is in MPI finds it at once
+           rendezvous_kind::automatic == rendezvous_ && crowded() && !in_mpi();
 }
 
 void engine::keep_notice(send_op *op) {

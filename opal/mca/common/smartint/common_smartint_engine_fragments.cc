@@ -52,6 +52,11 @@ void engine::deactivate(send_op *op) {
     }
 }
 
+// Or nothing more to send.
+inline bool engine::has_room(const send_op *op) const {
+    return op->peer->full_round != pump_round_ || op->peer->lost || op->failed || op->moved == op->wanted;
+}
+
 unsigned engine::pump_sends() {
     unsigned events = 0;
     ++pump_round_;

@@ -92,8 +92,13 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!network_reads_.empty()) {
         events += pump_reads();
     }
-    if (rma_ && rma_->active()) {
-        events += rma_->progress(by_thread);
+    if (rma_) {
+        if (rma_->unused() && board_.attached() && ring_.visited()) {
+            rma_->use();
+        }
+        if (rma_->active()) {
+            events += rma_->progress(by_thread);
+        }
     }
     in_pass_ = false;
     by_thread_ = false;

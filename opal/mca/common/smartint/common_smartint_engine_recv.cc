@@ -71,7 +71,8 @@ void engine::expect(recv_op *op) {
         (nullptr == op->peer || route::shared == op->peer->way)) {
         op->shown = true;
         ++shown_receives_;
-        if (0 != waits_ && board_.attached() && !board_.shows(layout::rank_waiting)) {
+        if (0 != waits_ && board_.attached() && !board_.shows(layout::rank_waiting) &&
+            !board_.shows(layout::rank_idle)) {
             publish_inside();
         }
     }

@@ -118,6 +118,7 @@ enum rank_state : std::uint32_t {
     rank_thread = 2,  // it computes, and its interrupt thread is at work
     rank_waiting = 3, // the application waits in MPI: it has time for a copy
     rank_busy = 4,    // the application waits in MPI, and is busy with its own messages
+    rank_idle = 5,    // it waits as in 3, but with nothing outstanding it leaves without a look: wake it, too
 };
 
 enum wanted_state : std::uint32_t {
@@ -185,7 +186,10 @@ struct alignas(line) ring_control {
     // Behind the last record whose producer counts on the consumer to find it before it leaves; producers, the maximum.
     // The consumer reads it whenever it leaves: in a line that messages leave alone.
     shared<std::uint64_t> asked;
-    std::uint64_t pad3[7];
+    // 1: one of its windows is of interest to somebody, to whom the consumer does not say whether it waits. A hint, by
+    // origins of one-sided operations; the consumer takes it back.
+    shared<std::uint64_t> visited;
+    std::uint64_t pad3[6];
 };
 static_assert(sizeof(ring_control) == 3 * line);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// What the engine keeps of two questions that are asked when the application leaves: what is left to its next calls,
-// and whether the thread hears of the network. Under the gate, but for `missed`.
+// What the engine keeps of questions that are asked when the application enters or leaves: what is left to its next
+// calls, and whether the thread hears of the network. Under the gate, but for `missed`.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,9 @@
 #include <vector>
 
 namespace smartint {
+
+// So many calls that might be brief say that this rank is in, after it was asked for something.
+inline constexpr unsigned seen_calls = 1024;
 
 // Postponed until the applications come, or for postpone_us (engine_crowded.cc).
 struct put_off {

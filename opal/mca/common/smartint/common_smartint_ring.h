@@ -103,6 +103,13 @@ public:
         publish(static_cast<std::uint64_t>(payload - base_) - sizeof(std::uint64_t), word);
     }
 
+    // The consumer is to say when it waits.
+    void visit() {
+        if (0 == control_->visited.load(std::memory_order_relaxed)) {
+            control_->visited.store(1, std::memory_order_relaxed); // relaxed: a hint
+        }
+    }
+
     // The last record is for the consumer to see to before it leaves its engine. Behind that a full fence (L3).
     void ask() {
         // Acquire and release, so that tail is not older than the position read before it: one beyond it was forged.
@@ -181,6 +188,10 @@ public:
         // whatever somebody wrote there
         return asked > head && asked <= control_->tail.load(std::memory_order_relaxed) ? asked : 0;
     }
+
+    // Also not under the gate: somebody has come since the last call for which that was said.
+    bool visited() const { return 0 != control_->visited.load(std::memory_order_relaxed); }
+    void note_visit() { control_->visited.store(0, std::memory_order_relaxed); }
 
     // Give back the record of the last peek.
     void release() { give_back(size_); }

@@ -81,7 +81,13 @@ rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> memb
         w->far = w->far || route::network == w->members[i].ep->way;
     }
     windows_[id] = std::move(made);
-    e_.hold(); // leaving looks at the board as long as others may need this process
+    // Relaxed: the thread cannot be woken for this window before its request is armed, and that has a fence (B2).
+    e_.quiet_calls_.store(true, std::memory_order_relaxed);
+    if (!e_.leaves_without_a_look()) {
+        use();
+    } else if (e_.board_.attached()) {
+        e_.board_.set_progress(layout::rank_outside); // whatever it showed when that concerned nobody
+    }
     if (not_armed == serving_ && e_.can_arm()) {
         // One request for all windows: whatever comes, this process must see to it.
         const key k = make_rma_key(rma_epoch_kind::serve, 0, 0);
@@ -98,6 +104,7 @@ void rma::destroy(rma_window *w) {
             std::erase(unasked_peers_, p.get());
             fly(p.get(), rma_peer::flight::none);
             forget_queue(p.get());
+            hurry_gets(p.get());
             forget_bundle(p.get());
             bursts_.forget(p.get());
         }
@@ -109,9 +116,36 @@ void rma::destroy(rma_window *w) {
     forget_keys(w);
     last_ = nullptr;
     windows_.erase(w->id);
-    e_.unhold();
     if (windows_.empty()) {
         disarm(&serving_);
+        if (0 != std::exchange(used_for_, 0)) {
+            e_.unhold();
+        }
+    }
+}
+
+// Leaving looks at the board as long as others may count on this process.
+void rma::begin_use() {
+    e_.hold();
+    if (e_.board_.attached()) {
+        e_.ring_.note_visit();
+    }
+}
+
+void rma::call_ends() {
+    if (0 == used_for_ || 0 != --used_for_) {
+        return;
+    }
+    const bool rests = e_.gate_.asymmetric() && !e_.may_listen() && !e_.listening_.hushed && active_.empty() &&
+                       losing_.empty() && locks_.empty() && unasked_peers_.empty() && unasked_windows_.empty() &&
+                       std::all_of(windows_.begin(), windows_.end(), [&](const auto &x) {
+                           const rma_window *w = x.second.get();
+                           return w->fences.empty() && w->exposures.empty() && idle(w);
+                       });
+    if (rests) {
+        e_.unhold();
+    } else {
+        used_for_ = used_calls;
     }
 }
 
@@ -210,7 +244,7 @@ void rma::settle_state(rma_peer *p) {
     // What is on its way already is taken to its end.
     const bool copied = route::shared == p->ep->way && flight::none == p->flying;
     const std::uint64_t worth = copied ? worthwhile_near : worthwhile;
-    const std::uint64_t coming = p->postponed ? 0 : p->fetching + p->getting; // postponed: it may lie in the ring
+    const std::uint64_t coming = p->gets_postponed ? 0 : p->fetching + p->getting; // that may lie in the ring
     flight now = flight::none;
     const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence &&
                        p->acks.empty() && p->gets_done >= p->gets_before;
@@ -433,6 +467,7 @@ unsigned rma::lost(endpoint *ep) {
             }
         }
         p->tail = nullptr;
+        hurry_gets(p);
         forget_queue(p);
         p->acks.clear();
         p->locals.clear();

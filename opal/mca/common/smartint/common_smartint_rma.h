@@ -19,6 +19,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common_smartint_ids.h"
@@ -57,7 +58,7 @@ public:
     // One piece put or got in memory that is mapped here, where nothing stands before it: done at
     // once. False: nothing happened, submit it.
     bool try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::uint64_t bytes, bool get);
-    void count_mapped(unsigned operations); // so done, or by the caller alone after one that was true
+    void count_mapped(unsigned operations); // done by the caller alone, after one that was true
     // The same for elements that are combined with the target's, and fetched before if result is not nullptr.
     bool try_combined(rma_peer *p, rma_operator op, rma_type type, const std::byte *operand, std::byte *result,
                       std::uint64_t target, std::uint64_t bytes);
@@ -101,7 +102,17 @@ public:
     // One part of it less: whoever counted one in to keep it open lets go.
     void release(rma_sync *sync) { part_done(sync, rma_error::none); }
 
+    // Windows that nobody deals with are as good as none: calls of other kinds do not say that this process is in. They
+    // are in use from the first call, message or visitor on, until many calls have gone by without.
+    void use() {
+        if (0 == std::exchange(used_for_, used_calls)) {
+            begin_use();
+        }
+    }
+
     // ---- from the engine
+    bool unused() const { return 0 == used_for_ && !windows_.empty(); }
+    void call_ends(); // in which the engine had something under way, the use of windows or else
     void arrive(endpoint *from, const std::byte *data, std::uint32_t bytes);
     void arrive_short(endpoint *from, const std::byte *data, std::uint32_t bytes);
     bool active() const { return !active_.empty() || !losing_.empty(); }
@@ -203,6 +214,8 @@ private:
     // rma_small.cc
     step send_small(rma_peer *p, const rma_small &o);
     rma_item *make_small(rma_peer *p, const rma_small &o);
+    void postpone_gets(rma_peer *p);
+    void hurry_gets(rma_peer *p); // or there are none any more
     step send_short(rma_peer *p, wire::rma_short_head &head, const std::byte *data, std::uint64_t bytes);
     bool serve_short(rma_peer *p, const wire::rma_short_head &head, const std::byte *data, std::uint32_t bytes);
     void take_as_long(rma_peer *p, const wire::rma_short_head &head, const std::byte *data, std::uint32_t bytes);
@@ -303,8 +316,12 @@ private:
     // Neither its lock nor its memory can be reached from here but by messages of the network.
     static bool only_by_message(const rma_peer *p);
 
+    static constexpr unsigned used_calls = 4096;
+    void begin_use();
+
     engine &e_;
     const std::uint32_t pid_; // of this process
+    unsigned used_for_ = 0;   // calls, from now on; 0: windows are not in use
     std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
     std::deque<rma_transfer> transfers_; // as many as ever were under way at once
     rma_transfer *free_transfers_ = nullptr;
@@ -323,7 +340,7 @@ private:
     bool in_progress_ = false;
     bool in_operation_ = false; // this pass is one that a call makes which begins one
     bool more_ = false;
-    unsigned at_hand_ = 0;              // operations without a pass
+    unsigned at_hand_ = 0;              // operations since a pass
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     rma_bursts bursts_;
     std::vector<std::byte> packed_;   // data of a message, gathered

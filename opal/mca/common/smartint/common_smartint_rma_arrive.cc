@@ -26,17 +26,17 @@ bool waited_for(const wire::rma_head &h) {
 // Whose window a message is for, as this process knows its sender there; nullptr: refused.
 rma_peer *rma::addressed(const endpoint *from, std::uint32_t window, std::uint32_t sequence) {
     e_.note_arrival(from->name, rma_source, sequence);
-    if (nullptr != last_ && from == last_->ep && window == last_->window->id) {
-        return last_;
-    }
-    rma_window *w = find(window);
-    rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
-    if (nullptr == p) {
-        e_.refuse();
-    } else {
+    if (nullptr == last_ || from != last_->ep || window != last_->window->id) {
+        rma_window *w = find(window);
+        rma_peer *p = nullptr == w ? nullptr : peer_of(w, from);
+        if (nullptr == p) {
+            e_.refuse();
+            return nullptr;
+        }
         last_ = p;
     }
-    return p;
+    use();
+    return last_;
 }
 
 void rma::arrive(endpoint *from, const std::byte *data, std::uint32_t bytes) {
@@ -120,7 +120,7 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
 
 void rma::count_served(wire::rma_kind kind) {
     if (wire::rma_kind::put != kind && wire::rma_kind::accumulate != kind) {
-        e_.seen_for_ = engine::seen_calls;
+        e_.seen_for_ = seen_calls;
     }
     e_.stats_.add(stat::rma_served);
     if (e_.by_thread_) {
@@ -271,9 +271,7 @@ void rma::less_awaited(rma_item *i, std::uint64_t bytes) {
         ++p->gets_done;
         if (p->gets_done == p->gets_begun) {
             p->unsure = false;
-            if (p->postponed && nullptr == p->head) {
-                forget_queue(p);
-            }
+            hurry_gets(p);
         }
         end(i, i->failed);
         local_step(p);

@@ -206,6 +206,7 @@ bool rma::try_bundled(rma_peer *p, wire::rma_kind kind, rma_operator op, rma_typ
     if (route::network != p->ep->way || bytes > most_part) {
         return false;
     }
+    use();
     serve_now_and_then();
     const rma_window *w = p->window;
     const std::size_t message = sizeof(wire::rma_head) + sizeof(rma_run) + bytes;

@@ -61,7 +61,14 @@ bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
 
 // It waits in MPI, on a processor of its own; and if it comes to compute, its thread goes on.
 bool rma::target_has_time(const rma_peer *p) const {
-    return e_.can_arm() && e_.a_unit_each() && board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+    if (!e_.can_arm() || !e_.a_unit_each()) {
+        return false;
+    }
+    const bool waits = board_slot(&e_.segment_.slot(p->ep->slot)).waiting();
+    if (!waits) {
+        p->ep->ring.visit(); // or does not say so
+    }
+    return waits;
 }
 
 // The target copies for one origin; another one that comes meanwhile has a core of its own for it.
@@ -95,7 +102,8 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
 // A program of nothing but operations that are done when they return would serve nobody: the thread, which is never
 // left alone for long enough, would only be rung at every call.
 void rma::serve_now_and_then() {
-    if (e_.called_for() || 0 == ++at_hand_ % served_every) {
+    if (e_.called_for() || ++at_hand_ >= served_every) {
+        at_hand_ = 0;
         in_operation_ = true; // others may follow it
         e_.pass(false, false);
         in_operation_ = false;
@@ -136,11 +144,13 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
     }
     std::byte *theirs = address_of(p, target);
     std::memmove(get ? mine : theirs, get ? theirs : mine, bytes);
-    count_mapped(1);
+    e_.stats_.add(stat::rma_operations);
+    e_.stats_.add(stat::rma_direct);
     return true;
 }
 
 void rma::count_mapped(unsigned operations) {
+    at_hand_ += operations;
     e_.stats_.add(stat::rma_operations, operations);
     e_.stats_.add(stat::rma_direct, operations);
 }

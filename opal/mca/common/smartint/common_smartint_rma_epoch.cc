@@ -14,6 +14,7 @@ namespace smartint {
 // some that began before this fence may still be open, exposures too: those end first.
 
 void rma::fence(rma_window *w, rma_sync *sync) {
+    use();
     rma_fence &f = w->fences.emplace_back();
     f.sync = sync;
     f.flushed = std::make_unique<rma_sync>();
@@ -158,6 +159,7 @@ void rma::on_barrier(rma_window *w, std::uint64_t number, std::uint64_t round) {
 // ---- post, start, complete, wait
 
 void rma::post(rma_window *w, std::vector<int> origins, bool silent, bool nonblocking) {
+    use();
     rma_exposure &x = w->exposures.emplace_back();
     x.origins = std::move(origins);
     x.silent = silent;

@@ -42,6 +42,7 @@ void rma::submit(rma_peer *p, rma_item *op) {
 
 // True: it did not go at once.
 bool rma::push(rma_peer *p, rma_item *i) {
+    use();
     i->peer = p;
     i->after_fence = p->window->fences_begun;
     if (nullptr != i->sync) {
@@ -188,6 +189,10 @@ void rma::take_what_is_postponed() {
             arm_fence(w.get());
         }
         for (const auto &p : w->peers) {
+            if (p && p->gets_postponed) {
+                hurry_gets(p.get());
+                settle_state(p.get());
+            }
             if (p && p->postponed) {
                 p->postponed = false;
                 --e_.put_off_.queues;

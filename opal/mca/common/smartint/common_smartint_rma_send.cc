@@ -74,6 +74,9 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         }
         p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
+        if (fetches) {
+            hurry_gets(p); // a request may depend on this one
+        }
         if (fetches && p->bundle.empty()) { // else whoever sends that
             wake_sooner_or_later(p, i->requested(), bytes);
         } else if (0 == at && total >= large) {
@@ -120,6 +123,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
+    hurry_gets(p);           // a request may depend on this one
     if (p->bundle.empty()) { // else whoever sends that
         wake_sooner_or_later(p, i->requested(), total);
     }

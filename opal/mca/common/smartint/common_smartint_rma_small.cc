@@ -52,6 +52,7 @@ rma_begun rma::try_small(rma_peer *p, const rma_small &o) {
         !target_is_ours(p) || !target_has_time(p)) {
         return rma_begun::no;
     }
+    use();
     if (!bursts_.again(p, o.kind, o.bytes)) {
         bursts_.operation_begins(p);
         if (!bursts_.by_message(p, rma_bursts::of(o.kind, o.bytes), !settled(p)) && !p->unacked && 0 == p->fetching) {
@@ -120,12 +121,23 @@ rma::step rma::send_small(rma_peer *p, const rma_small &o) {
     if (!p->unsure) {
         wake_target(p);
     }
-    // The next call takes in what has come; the thread would be rung by each until then.
-    if (p->fetching + p->getting >= worthwhile_near) {
-        postpone_to_calls(p);
-    }
+    postpone_gets(p);
     settle_state(p);
     return step::done;
+}
+
+// The next call takes in what has come. Each that ends before would ring the thread.
+void rma::postpone_gets(rma_peer *p) {
+    if (p->fetching + p->getting >= worthwhile_near && !p->gets_postponed && rma_peer::flight::none == p->flying &&
+        e_.postpone_to_calls()) {
+        p->gets_postponed = true;
+        ++e_.put_off_.queues;
+    }
+}
+
+void rma::hurry_gets(rma_peer *p) {
+    e_.put_off_.queues -= p->gets_postponed ? 1 : 0;
+    p->gets_postponed = false;
 }
 
 rma::step rma::send_short(rma_peer *p, wire::rma_short_head &h, const std::byte *data, std::uint64_t bytes) {
@@ -171,7 +183,7 @@ void rma::arrive_short(endpoint *from, const std::byte *data, std::uint32_t byte
 // False: nothing happened.
 bool rma::serve_short(rma_peer *p, const wire::rma_short_head &h, const std::byte *data, std::uint32_t bytes) {
     using kind = wire::rma_kind;
-    if (0 == h.bytes || !inside(p->window, h.at, h.bytes)) {
+    if (0 == h.bytes || h.bytes > p->ep->max_payload || !inside(p->window, h.at, h.bytes)) {
         return false;
     }
     auto *memory = reinterpret_cast<std::byte *>(h.at);
