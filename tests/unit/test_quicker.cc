@@ -35,7 +35,7 @@ TEST(quicker, both_are_tried_and_the_quicker_one_stays) {
 }
 
 // How many by the quicker way before so many by the other, again and again.
-std::vector<int> pauses(quicker &q, std::uint64_t bytes, unsigned in_a_row) {
+std::vector<int> pauses(quicker &q, std::uint64_t bytes, unsigned in_a_row, std::uint64_t slow = 2000) {
     std::vector<int> seen;
     for (int k = 0; k < 8; ++k) {
         int quick = 0;
@@ -44,10 +44,10 @@ std::vector<int> pauses(quicker &q, std::uint64_t bytes, unsigned in_a_row) {
         }
         unsigned others = 1;
         for (; others < in_a_row; ++others) {
-            q.took(bytes, way::first, false, bytes, 2000);
+            q.took(bytes, way::first, false, bytes, slow);
             EXPECT_EQ(way::first, q.choose(bytes, way::second)) << others;
         }
-        q.took(bytes, way::first, false, bytes, 2000);
+        q.took(bytes, way::first, false, bytes, slow);
         seen.push_back(quick);
     }
     return seen;
@@ -63,6 +63,16 @@ TEST(quicker, the_other_way_is_tried_anew_soon_and_then_seldom) {
     const std::vector<int> expected{15, 31, 63, 127, 255, 511, 511, 511};
     EXPECT_EQ(expected, pauses(large, mib, 6));
     EXPECT_EQ(expected, pauses(small, 8192, 2));
+}
+
+TEST(quicker, what_takes_much_longer_is_tried_the_more_rarely) {
+    quicker thrice;
+    quicker much;
+    second_of(thrice, 2 * quicker::tries, mib, 3500, 1000);
+    second_of(much, 2 * quicker::tries, mib, 20000, 1000);
+    EXPECT_EQ((std::vector<int>{15, 31, 63, 127, 255, 511, 1023, 1535}), pauses(thrice, mib, 6, 3500));
+    EXPECT_EQ((std::vector<int>{15, 31, 63, 127, 255, 511, 1023, 2047}), pauses(much, mib, 6, 20000));
+    EXPECT_EQ(4095, pauses(much, mib, 6, 20000).back());
 }
 
 // After those by the other way the caches hold nothing of this one's.

@@ -85,6 +85,40 @@ TEST_F(bursts_of_operations, all_of_one_go_the_same_way) {
     EXPECT_GE(timed(), 6U * 2 * quicker::tries);
 }
 
+// Most bursts are not timed once the way is known: what is like their first operation need not ask.
+TEST_F(bursts_of_operations, what_is_as_the_first_goes_the_same_way_without_asking) {
+    using wire::rma_kind;
+    EXPECT_FALSE(bursts.again(&one, rma_kind::put, 64)) << "there is no burst";
+    by_message(what::put, 64, found + 10, 10);
+    int untimed = 0;
+    for (int k = 0; k < 28; ++k) {
+        const std::uint64_t before = timed();
+        operation(one, what::put, 64);
+        const bool again = bursts.again(&one, rma_kind::put, 64);
+        untimed += again ? 1 : 0;
+        EXPECT_FALSE(bursts.again(&other, rma_kind::put, 64));
+        EXPECT_FALSE(bursts.again(&one, rma_kind::get, 64));
+        EXPECT_FALSE(bursts.again(&one, rma_kind::put, 65));
+        rma_item last;
+        last.kind = what::flush;
+        bursts.call_begins(&one, &last);
+        bursts.call_ends();
+        EXPECT_FALSE(bursts.again(&one, rma_kind::put, 64)) << "it is waited for";
+        bursts.ended(&last);
+        EXPECT_FALSE(bursts.again(&one, rma_kind::put, 64)) << "it is over";
+        EXPECT_EQ(again, before == timed());
+    }
+    EXPECT_LT(14, untimed);
+    EXPECT_GT(28, untimed) << "some are timed for ever";
+    quick_by_message = false;
+    by_message(what::get, 64, found + 10, 10);
+    for (int k = 0; k < 8; ++k) {
+        const bool message = operation(one, what::get, 64);
+        EXPECT_FALSE(!message && bursts.again(&one, rma_kind::get, 64)) << "a copy has an item";
+        flush(one);
+    }
+}
+
 TEST_F(bursts_of_operations, a_mixture_tells_nothing) {
     operation(one, what::put, 16 * kib);
     operation(other, what::put, 16 * kib); // to two targets

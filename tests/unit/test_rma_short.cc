@@ -3,6 +3,7 @@
 //
 // The short form of one-sided messages: what is not one is refused, and what can't be done at once becomes a long one.
 // And calls that do not say that their process is in them.
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -368,17 +369,48 @@ TEST_F(postponed_gets, what_a_request_may_wait_for_is_not) {
 // ---- windows that nobody uses
 
 struct unused_windows : brief_calls {
-    static constexpr unsigned enough = 5000; // calls
-    void calls_of_b(unsigned n_calls) {
-        for (unsigned k = 0; k < n_calls; ++k) {
+    void calls_of_b() {
+        for (unsigned k = 0; k < 1000; ++k) {
             n.b.enter();
             n.b.leave();
         }
     }
+    void rest_of_b() {
+        wait_until("windows of b go out of use", [&] {
+            calls_of_b();
+            return !used_by_b();
+        });
+    }
+    // However long it rests.
+    void b_stays_in_use() {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(70);
+        for (unsigned k = 0; k < 20 || std::chrono::steady_clock::now() < end; ++k) {
+            calls_of_b();
+        }
+        EXPECT_TRUE(used_by_b());
+    }
     bool used_by_b() { return 0 != engine_access::outstanding(n.b); }
-    unused_windows() {
-        calls_of_b(enough);
-        EXPECT_FALSE(used_by_b());
+    board_slot b() { return board_slot(&n.b.board_segment().slot(n.to_b->slot)); }
+    unused_windows() { rest_of_b(); }
+    // A large one to b, up to its end or just before, where only b has something to do.
+    test_recv r;
+    test_send s;
+    void receive_at_b(bool blocking) {
+        r.blocking = blocking;
+        r.aim(big, ctx, 0, tag);
+        n.receive(n.b, r);
+    }
+    void send_of_a() {
+        s.aim(n.to_b, big, 3, ctx, 0, tag);
+        n.send(n.a, s);
+    }
+    // That b's thread has to come for.
+    void add_while_b_computes() {
+        const std::int64_t before = memory[1][0];
+        std::int64_t three = 3;
+        add(&three);
+        added();
+        EXPECT_EQ(before + 3, memory[1][0]);
     }
 };
 
@@ -394,75 +426,81 @@ TEST_F(unused_windows, are_as_none_until_somebody_comes) {
     EXPECT_EQ(rma_begun::no, begin(get(7, &there))) << "it may wait or not";
     n.b.progress();
     EXPECT_TRUE(used_by_b());
-    EXPECT_TRUE(board_slot(&n.b.board_segment().slot(n.to_b->slot)).waiting()) << "in the wait that began before";
+    EXPECT_TRUE(b().waiting()) << "in the wait that began before";
     EXPECT_EQ(rma_begun::done, begin(get(7, &there)));
     flush();
     n.b.end_wait();
     EXPECT_FALSE(seen_in_b());
-    calls_of_b(enough);
-    EXPECT_FALSE(used_by_b());
-    call(n.b, [&](rma &r) { r.fence(at_b, nullptr); });
+    rest_of_b();
+    call(n.b, [&](rma &all) { all.fence(at_b, nullptr); });
     EXPECT_TRUE(used_by_b()) << "by itself";
-    call(n.a, [&](rma &r) { r.fence(at_a, nullptr); });
+    call(n.a, [&](rma &all) { all.fence(at_a, nullptr); });
     n.drive("the fence", [&] { return at_a->fences.empty() && at_b->fences.empty(); });
 }
 
 TEST_F(unused_windows, that_somebody_waits_for_are_in_use) {
     rma_sync over;
     rma_sync complete;
-    call(n.b, [&](rma &r) {
-        r.post(at_b, {0}, false, false);
-        r.wait(at_b, &over);
+    call(n.b, [&](rma &all) {
+        all.post(at_b, {0}, false, false);
+        all.wait(at_b, &over);
     });
-    calls_of_b(2 * enough);
-    EXPECT_TRUE(used_by_b());
-    call(n.a, [&](rma &r) {
-        r.await_post(target, nullptr);
-        r.complete(target, &complete);
+    b_stays_in_use();
+    call(n.a, [&](rma &all) {
+        all.await_post(target, nullptr);
+        all.complete(target, &complete);
     });
     n.drive("the epoch", [&] { return ended(n.a, complete) && ended(n.b, over); });
-    calls_of_b(enough);
-    EXPECT_FALSE(used_by_b());
+    rest_of_b();
 }
 
 // Senders are to see that it waits. But it leaves without a look at its ring.
 TEST_F(unused_windows, nobody_counts_on_a_wait_with_nothing_outstanding) {
-    test_recv r;
-    test_send s;
-    r.blocking = true;
-    r.aim(big, ctx, 0, tag);
     memory[1][7] = 77;
     n.b.begin_wait();
-    n.receive(n.b, r);
+    receive_at_b(true);
     ASSERT_FALSE(used_by_b());
-    const board_slot b(&n.b.board_segment().slot(n.to_b->slot));
-    EXPECT_TRUE(b.waiting());
-    EXPECT_TRUE(b.stays());
-    EXPECT_FALSE(b.active());
+    EXPECT_TRUE(b().waiting());
+    EXPECT_TRUE(b().stays());
+    EXPECT_FALSE(b().active());
     std::int64_t there = 0;
     EXPECT_EQ(rma_begun::done, begin(get(7, &there)));
     EXPECT_EQ(1U, count(n.a, stat::notices_posted));
     n.b.end_wait();
-    EXPECT_FALSE(b.waiting());
+    EXPECT_FALSE(b().waiting());
     origin_alone([&] { return 77 == there; });
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.send(n.a, s);
+    send_of_a();
     n.drive("the message", [&] { return 1 == s.delivered && op_state::done == r.state; });
 }
 
-// With something outstanding it does look.
+// With something outstanding it does look, and does not go over to quiet calls when that ends in one.
 TEST_F(unused_windows, are_used_by_whoever_has_anything_outstanding) {
-    test_recv r;
-    test_send s;
-    r.aim(big, ctx, 0, tag);
-    n.receive(n.b, r);
-    EXPECT_TRUE(used_by_b());
-    s.aim(n.to_b, big, 3, ctx, 0, tag);
-    n.send(n.a, s);
+    receive_at_b(false);
+    b_stays_in_use();
+    EXPECT_EQ(2U, engine_access::outstanding(n.b)) << "it and the windows";
+    send_of_a();
     n.drive("the message", [&] { return 1 == s.delivered && 1 == r.delivered; });
     EXPECT_TRUE(used_by_b()) << "it has been seen inside, perhaps";
-    calls_of_b(enough);
-    EXPECT_FALSE(used_by_b());
+    EXPECT_FALSE(b().active());
+    add_while_b_computes();
+    rest_of_b();
+    EXPECT_FALSE(b().active());
+    add_while_b_computes();
+}
+
+TEST_F(unused_windows, are_used_in_a_wait_whose_receive_was_outstanding) {
+    receive_at_b(false);
+    b_stays_in_use();
+    EXPECT_EQ(2U, engine_access::outstanding(n.b)) << "it and the windows";
+    n.b.begin_wait();
+    EXPECT_TRUE(b().active());
+    send_of_a();
+    n.drive("the message", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_TRUE(b().active());
+    n.b.end_wait();
+    EXPECT_FALSE(b().active() || b().waiting());
+    EXPECT_TRUE(used_by_b());
+    add_while_b_computes();
 }
 
 // As with brief calls: nobody could see that b is in, and its thread gave way.

@@ -499,7 +499,7 @@ private:
 
     gate gate_;
     // How many there are of: rendezvous under way, counted messages in queues, whole messages that are expected,
-    // windows. Above 0 leave() looks at the board.
+    // windows in use. Above 0 leave() looks at the board.
     std::uint32_t outstanding_ = 0;
     std::thread::id delivers_;              // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end
@@ -519,7 +519,7 @@ private:
     int wake_fd_ = -1;
     std::atomic<bool> quiet_calls_{false}; // there are some that the thread must tell that it gave way: of windows
     unsigned seen_for_ = 0;             // calls that might be brief and are not, as this rank was asked for something
-    std::atomic<bool> gave_way_{false}; // the thread, to a call that may be brief
+    std::atomic<bool> gave_way_{false}; // the thread, to a call that may leave quietly
     bool matched_hint_ = false;         // a request was matched and has not been looked at
     bool armed_now_ = false, looks_again_ = false; // a receive, by this call; at its end, where nobody is called back
     std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked there

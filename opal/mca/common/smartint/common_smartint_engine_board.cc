@@ -303,7 +303,7 @@ void engine::enter_briefly() {
     }
 }
 
-inline bool engine::may_be_brief() const {
+bool engine::may_be_brief() const {
     return gate_.asymmetric() && !may_listen() && !listening_.hushed &&
            0 == (in_flight_ | own_copies_ | queued_ | awaited_ | asked_sends_);
 }
@@ -367,7 +367,7 @@ bool engine::wanted_again() {
 }
 
 void engine::ask_for_windows() {
-    // a window is outstanding as long as it is there
+    // windows are outstanding as long as somebody waits for something of theirs
     if (0 != outstanding_ && rma_ && rma_->unasked() && !application_waits()) {
         rma_->wait_is_over();
     }

@@ -67,7 +67,10 @@ unsigned engine::pass(bool by_thread, bool copies) {
         run_deferred();
         ++events;
     }
-    if (0 != outstanding_ || by_thread) {
+    if (rma_ && rma_->unused() && board_.attached() && (ring_.visited() || board_.wanted())) {
+        rma_->use();
+    }
+    if (0 != outstanding_ || by_thread) { // else this call may leave quietly, and what is taken here would be lost
         check_matched();
     }
     if (board_.attached()) {
@@ -92,13 +95,8 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!network_reads_.empty()) {
         events += pump_reads();
     }
-    if (rma_) {
-        if (rma_->unused() && board_.attached() && ring_.visited()) {
-            rma_->use();
-        }
-        if (rma_->active()) {
-            events += rma_->progress(by_thread);
-        }
+    if (rma_ && rma_->active()) {
+        events += rma_->progress(by_thread);
     }
     in_pass_ = false;
     by_thread_ = false;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 
 namespace smartint {
@@ -83,7 +84,7 @@ rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> memb
     windows_[id] = std::move(made);
     // Relaxed: the thread cannot be woken for this window before its request is armed, and that has a fence (B2).
     e_.quiet_calls_.store(true, std::memory_order_relaxed);
-    if (!e_.leaves_without_a_look()) {
+    if (!e_.leaves_without_a_look() || !e_.may_be_brief()) {
         use();
     } else if (e_.board_.attached()) {
         e_.board_.set_progress(layout::rank_outside); // whatever it showed when that concerned nobody
@@ -118,6 +119,7 @@ void rma::destroy(rma_window *w) {
     windows_.erase(w->id);
     if (windows_.empty()) {
         disarm(&serving_);
+        e_.quiet_calls_.store(false, std::memory_order_relaxed); // relaxed: nobody is woken for windows any more
         if (0 != std::exchange(used_for_, 0)) {
             e_.unhold();
         }
@@ -126,27 +128,40 @@ void rma::destroy(rma_window *w) {
 
 // Leaving looks at the board as long as others may count on this process.
 void rma::begin_use() {
+    used_for_ = used_calls;
     e_.hold();
     if (e_.board_.attached()) {
         e_.ring_.note_visit();
     }
 }
 
+// This call leaves with a look at the board all the same: only so may windows go out of use, and only if nothing else
+// is outstanding, so that no call says that it is in and then leaves quietly.
 void rma::call_ends() {
     if (0 == used_for_ || 0 != --used_for_) {
         return;
     }
-    const bool rests = e_.gate_.asymmetric() && !e_.may_listen() && !e_.listening_.hushed && active_.empty() &&
-                       losing_.empty() && locks_.empty() && unasked_peers_.empty() && unasked_windows_.empty() &&
-                       std::all_of(windows_.begin(), windows_.end(), [&](const auto &x) {
-                           const rma_window *w = x.second.get();
-                           return w->fences.empty() && w->exposures.empty() && idle(w);
-                       });
-    if (rests) {
-        e_.unhold();
-    } else {
-        used_for_ = used_calls;
+    used_for_ = used_calls;
+    const bool visited = e_.board_.attached() && e_.ring_.visited();
+    if (visited) {
+        e_.ring_.note_visit();
     }
+    const std::uint64_t now = now_ns();
+    if (visited || std::exchange(used_, false) || !rests()) {
+        unused_since_ = now;
+    } else if (now - unused_since_ >= unused_after_ns) {
+        used_for_ = 0;
+        e_.unhold();
+    }
+}
+
+bool rma::rests() const {
+    return 1 == e_.outstanding_ && e_.may_be_brief() && !e_.matched_hint_ && active_.empty() && losing_.empty() &&
+           locks_.empty() && unasked_peers_.empty() && unasked_windows_.empty() &&
+           std::all_of(windows_.begin(), windows_.end(), [&](const auto &x) {
+               const rma_window *w = x.second.get();
+               return w->fences.empty() && w->exposures.empty() && idle(w);
+           });
 }
 
 bool rma::idle(const rma_window *w) const {

@@ -103,9 +103,11 @@ public:
     void release(rma_sync *sync) { part_done(sync, rma_error::none); }
 
     // Windows that nobody deals with are as good as none: calls of other kinds do not say that this process is in. They
-    // are in use from the first call, message or visitor on, until many calls have gone by without.
+    // are in use from the first operation that takes the engine, message or visitor on, or when anything else becomes
+    // outstanding, until many calls and some time have gone by without.
     void use() {
-        if (0 == std::exchange(used_for_, used_calls)) {
+        used_ = true;
+        if (0 == used_for_) {
             begin_use();
         }
     }
@@ -316,12 +318,16 @@ private:
     // Neither its lock nor its memory can be reached from here but by messages of the network.
     static bool only_by_message(const rma_peer *p);
 
-    static constexpr unsigned used_calls = 4096;
+    static constexpr unsigned used_calls = 4096;               // between looks whether they are
+    static constexpr std::uint64_t unused_after_ns = 20000000; // some turns of a processor: others may have it
     void begin_use();
+    bool rests() const;
 
     engine &e_;
     const std::uint32_t pid_; // of this process
-    unsigned used_for_ = 0;   // calls, from now on; 0: windows are not in use
+    unsigned used_for_ = 0;   // calls, up to the next look; 0: windows are not in use
+    bool used_ = false;       // since the last look
+    std::uint64_t unused_since_ = 0;
     std::unordered_map<std::uint32_t, std::unique_ptr<rma_window>> windows_;
     std::deque<rma_transfer> transfers_; // as many as ever were under way at once
     rma_transfer *free_transfers_ = nullptr;

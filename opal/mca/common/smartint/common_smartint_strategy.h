@@ -24,9 +24,9 @@ public:
     virtual bool arm() const = 0;
     // Does the thread sleep on the transport's descriptor while anything is under way?
     virtual bool listens() const { return false; }
-    // The application leaves with something outstanding. fresh: a request was matched, or an answer came, since the
-    // last look; work: something the thread can move on; asleep: it sleeps, on its own descriptor or the
-    // transport's, without a timer. True: wake it.
+    // The application leaves with something outstanding, or the thread gave way to it. fresh: a request was matched, or
+    // an answer came, since the last look; work: something the thread can move on; asleep: it sleeps, on its own
+    // descriptor or the transport's, without a timer. True: wake it.
     virtual bool leave(bool fresh, bool work, bool asleep) const = 0;
     // Body of the interrupt thread: returns when stop_requested().
     virtual void run(class interrupt_thread &t) = 0;
