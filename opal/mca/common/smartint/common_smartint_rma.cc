@@ -93,6 +93,9 @@ rma_window *rma::create(std::uint32_t id, int rank, std::vector<rma_member> memb
         // One request for all windows: whatever comes, this process must see to it.
         const key k = make_rma_key(rma_epoch_kind::serve, 0, 0);
         e_.arm_request({k, {0xffffULL << 48, 0}}, &serving_);
+        if (e_.matched_hint_) {
+            use(); // somebody was here before
+        }
     }
     return w;
 }
@@ -160,7 +163,7 @@ bool rma::rests() const {
            locks_.empty() && unasked_peers_.empty() && unasked_windows_.empty() &&
            std::all_of(windows_.begin(), windows_.end(), [&](const auto &x) {
                const rma_window *w = x.second.get();
-               return w->fences.empty() && w->exposures.empty() && idle(w);
+               return w->fences.empty() && w->exposures.empty() && w->waiters.empty() && idle(w);
            });
 }
 
@@ -317,6 +320,7 @@ unsigned rma::progress(bool by_thread) {
             // that computes takes it in meanwhile.
             wake_target(p);
         }
+        p->owed_wake = p->owed_wake && !(settled(p) && nullptr == p->head);
         look_after_wake(p);
         look_after_lock(p);
         settle_state(p);

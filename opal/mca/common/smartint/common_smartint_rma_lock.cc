@@ -267,6 +267,10 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
         next.peer->lock_pending = false;
         take_kept(next.peer);
         activate(next.peer);
+        if (!e_.in_pass_) { // this process has let go of its own lock, and its next pass may be long in coming
+            while (!next.peer->replies.empty() && step::done == reply(next.peer)) {}
+            settle_state(next.peer);
+        }
     }
 }
 

@@ -169,7 +169,7 @@ void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const r
             rma_cursor from(&layout);
             rma_gather(base, from, fetched_.data(), total);
         }
-        if (operand && layout.contiguous()) {
+        if (operand && 0 != total && layout.contiguous()) {
             rma_apply(op, type, base, data, total / rma_type_bytes(type));
         } else if (operand) {
             rma_cursor at(&layout);
