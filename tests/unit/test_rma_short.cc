@@ -280,6 +280,21 @@ struct brief_calls : small_operations {
         origin_alone([&] { return ended(n.a, flushed); });
     }
 
+    // In a call of b, which nobody can see: the thread is rung for what is asked, and gives way to the call.
+    void thread_gives_way() {
+        EXPECT_FALSE(seen_in_b());
+        add(&three);
+        wait_until("the thread of b gives way", [&] { return 1 == count(n.b, stat::wakes_busy) && asleep(n.b); });
+        EXPECT_EQ(0, word(0));
+    }
+    void added_behind_it() {
+        added();
+        EXPECT_EQ(3, word(0));
+        wait_until("its thread sleeps", [&] { return asleep(n.b); });
+        EXPECT_FALSE(seen_in_b());
+    }
+
+    std::int64_t three = 3;
     rma_sync flushed;
 };
 
@@ -305,7 +320,6 @@ TEST_F(brief_calls, are_not_seen_until_somebody_asks_for_something) {
     const unsigned calls = seen_calls_of_b();
     EXPECT_LT(1000U, calls) << "a's requests would cost b's thread a wake each";
     EXPECT_GT(2000U, calls);
-    std::int64_t three = 3;
     add(&three);
     added();
     EXPECT_EQ(3, word(0));
@@ -313,22 +327,14 @@ TEST_F(brief_calls, are_not_seen_until_somebody_asks_for_something) {
     EXPECT_LT(1000U, seen_calls_of_b()) << "its thread was woken";
 }
 
-// The thread was rung, as nobody could see that b is in; and gave way, as it is.
 TEST_F(brief_calls, a_thread_that_gave_way_to_one_comes_behind_it) {
-    std::int64_t three = 3;
     n.b.enter_briefly();
-    EXPECT_FALSE(seen_in_b());
-    add(&three);
-    wait_until("the thread of b gives way", [&] { return 1 == count(n.b, stat::wakes_busy) && asleep(n.b); });
-    EXPECT_EQ(0, word(0));
+    thread_gives_way();
     n.b.leave_briefly();
-    added();
-    EXPECT_EQ(3, word(0));
-    EXPECT_FALSE(seen_in_b());
+    added_behind_it();
 }
 
 TEST_F(brief_calls, in_which_others_are_served_ring_nobody) {
-    std::int64_t three = 3;
     n.b.enter_briefly();
     add(&three);
     n.b.pass(false);
@@ -477,7 +483,6 @@ struct unused_windows : brief_calls {
     // That b's thread has to come for.
     void add_while_b_computes() {
         const std::int64_t before = word(0);
-        std::int64_t three = 3;
         add(&three);
         added();
         EXPECT_EQ(before + 3, word(0));
@@ -574,17 +579,11 @@ TEST_F(unused_windows, are_used_in_a_wait_whose_receive_was_outstanding) {
     add_while_b_computes();
 }
 
-// As with brief calls: nobody could see that b is in, and its thread gave way.
 TEST_F(unused_windows, a_thread_that_gave_way_to_a_call_comes_behind_it) {
-    std::int64_t three = 3;
     n.b.enter();
-    EXPECT_FALSE(seen_in_b());
-    add(&three);
-    wait_until("the thread of b gives way", [&] { return 1 == count(n.b, stat::wakes_busy) && asleep(n.b); });
-    EXPECT_EQ(0, word(0));
+    thread_gives_way();
     n.b.leave();
-    added();
-    EXPECT_EQ(3, word(0));
+    added_behind_it();
     EXPECT_TRUE(used_by_b());
 }
 

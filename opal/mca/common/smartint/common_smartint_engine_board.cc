@@ -208,7 +208,7 @@ void engine::hide_wait() {
     }
 }
 
-// Windows are in use from here on: who has shown that it is inside looks at the board when it leaves, and again later.
+// It shows itself, so it has to look at the board when it leaves, also if this is over by then: windows are in use.
 void engine::hold_first() {
     if (rma_ && rma_->unused()) {
         rma_->use();
