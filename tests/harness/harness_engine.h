@@ -39,6 +39,7 @@ public:
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
     static unsigned postponed_queues(const engine &e) { return e.put_off_.queues; }
     static board_owner &board(engine &e) { return e.board_; }
+    static ring_consumer &ring(engine &e) { return e.ring_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }
     static std::uint32_t shown_receives(const engine &e) { return e.shown_receives_; }
     static bursts &receives(engine &e) { return e.bursts_; }

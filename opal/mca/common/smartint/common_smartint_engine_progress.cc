@@ -184,6 +184,9 @@ inline unsigned engine::look_at_copies(bool moves) {
 
 unsigned engine::poll_ring() {
     unsigned n = 0;
+    if (ring_.keeps_off() && !by_thread_ && application_waits()) {
+        return 0;
+    }
     // Up to the end of a caller's blocking receive: what comes behind may be for its next one, and
     // would be kept as unexpected.
     caller_done_ = false;
@@ -198,6 +201,9 @@ unsigned engine::poll_ring() {
         const std::byte *payload = nullptr;
         const auto r = ring_broken_ ? ring_consumer::result::empty : ring_.peek(word, payload);
         if (ring_consumer::result::empty == r) {
+            if (0 != n && ring_.distance().in_a_row()) {
+                ring_.distance().keep(now_ns());
+            }
             break;
         }
         if (ring_consumer::result::broken == r) {

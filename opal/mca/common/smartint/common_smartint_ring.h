@@ -22,6 +22,8 @@
 
 #include <cstring>
 
+#include "common_smartint_clock.h"
+#include "common_smartint_headway.h"
 #include "common_smartint_layout.h"
 
 namespace smartint {
@@ -146,6 +148,11 @@ public:
         published_ = head_;
     }
 
+    headway &distance() { return distance_; }
+    // Not to be looked into yet: only for one that looks again soon. Who waits for what a record says has asked, and
+    // who waits for room says so (relaxed: hints).
+    bool keeps_off() { return distance_.kept() && distance_.goes_on(hurry(), now_ns()); }
+
     // The record at the head, if there is one. `broken`: a length that cannot be, from a
     // producer that is not to be trusted; the ring is of no use any more.
     result peek(std::uint64_t &word, const std::byte *&payload) {
@@ -213,6 +220,11 @@ private:
         }
     }
 
+    bool hurry() const {
+        return control_->asked.load(std::memory_order_relaxed) > head_ ||
+               0 != control_->wanted.load(std::memory_order_relaxed);
+    }
+
     void publish_head() {
         published_ = head_;
         control_->head.store(head_, std::memory_order_release); // H1, pairs with H2
@@ -246,6 +258,7 @@ private:
     std::uint64_t head_ = 0;
     std::uint64_t published_ = 0; // of head_, what producers were told
     std::uint64_t size_ = 0;
+    headway distance_;
 };
 
 } // namespace smartint

@@ -119,7 +119,10 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
 }
 
 void rma::count_served(wire::rma_kind kind) {
-    if (wire::rma_kind::put != kind && wire::rma_kind::accumulate != kind) {
+    if (wire::rma_kind::put == kind || wire::rma_kind::accumulate == kind) {
+        e_.ring_.distance().served();
+    } else {
+        e_.ring_.distance().answered();
         e_.seen_for_ = seen_calls;
     }
     e_.stats_.add(stat::rma_served);
