@@ -42,6 +42,25 @@ static void attributes(void) {
     MPI(MPI_Win_free(&win));
 }
 
+// Operations of no bytes, to every process of a window of none.
+static void nothing_moves(MPI_Win win) {
+    char byte = 5;
+    MPI_Request r[3];
+    MPI(MPI_Win_lock_all(0, win));
+    for (int to = 0; to < size; ++to) {
+        MPI(MPI_Put(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, win));
+        MPI(MPI_Get(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, win));
+        MPI(MPI_Accumulate(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, MPI_REPLACE, win));
+        MPI(MPI_Get_accumulate(&byte, 0, MPI_BYTE, &byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, MPI_NO_OP, win));
+        MPI(MPI_Rput(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, win, &r[0]));
+        MPI(MPI_Rget(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, win, &r[1]));
+        MPI(MPI_Raccumulate(&byte, 0, MPI_BYTE, to, 0, 0, MPI_BYTE, MPI_REPLACE, win, &r[2]));
+        MPI(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
+    }
+    MPI(MPI_Win_unlock_all(win));
+    CHECK(5 == byte, "the byte is %d", byte);
+}
+
 // Windows that have no bytes, at all or at some processes.
 static void empty(void) {
     test_note = "empty windows";
@@ -52,6 +71,9 @@ static void empty(void) {
     MPI(MPI_Win_allocate(0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     MPI(MPI_Win_fence(0, win));
     MPI(MPI_Win_fence(0, win));
+    MPI(MPI_Win_free(&win));
+    MPI(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    nothing_moves(win);
     MPI(MPI_Win_free(&win));
     MPI(MPI_Win_allocate_shared(size - 1 == rank ? 40 : 0, 1, MPI_INFO_NULL, node, &memory, &win));
     MPI(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &memory)); // the first that has some

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -463,6 +466,41 @@ TEST_F(computing, dropped_notices_cost_no_data) {
             ASSERT_EQ(-1, r.differs(100000, i));
         }
         EXPECT_LT(count(n.a, stat::notices_posted), garbage_too ? 100U : 50U);
+    }
+}
+
+unsigned interrupt_threads() {
+    unsigned n = 0;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        n += layout::thread_name == name ? 1 : 0;
+    }
+    return n;
+}
+
+// As where two of an application's meet the first process of another job at the same time.
+TEST_F(computing, its_thread_is_started_once_by_several_application_threads) {
+    for (int round = 0; round < 30; ++round) {
+        node_pair n(parameters(), true);
+        std::atomic<int> here{0};
+        std::vector<std::thread> all;
+        for (int t = 0; t < 3; ++t) {
+            all.emplace_back([&] {
+                for (++here; here < 3;) {}
+                n.a.start_thread();
+                n.a.enter();
+                EXPECT_TRUE(engine_access::has_thread(n.a));
+                n.a.leave();
+            });
+        }
+        for (auto &t : all) {
+            t.join();
+        }
+        wait_until("it has its name", [] { return 0 != interrupt_threads(); });
+        EXPECT_EQ(1U, interrupt_threads());
+        n.a.stop_thread();
+        EXPECT_EQ(0U, interrupt_threads());
     }
 }
 

@@ -122,8 +122,10 @@ struct module {
         }
     }
     void forget_hand() {
-        count_copied();
-        hand = at_hand{};
+        if (hand.target >= 0) { // never with several threads, which read it outside the gate
+            count_copied();
+            hand = at_hand{};
+        }
     }
     bool passive() const { return all_locked || !locks.empty(); }
     bool allocates() const { return MPI_WIN_FLAVOR_ALLOCATE == flavor || shared(); }

@@ -109,9 +109,6 @@ int cancel_receive(ompi_request_t *request, int) noexcept {
     const bool taken = r->active && e.cancel_receive(&r->op);
     if (taken) {
         r->active = false;
-    }
-    e.leave();
-    if (taken) {
         r->super.req_status._cancelled = true;
         r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
         r->super.req_status.MPI_TAG = MPI_ANY_TAG;
@@ -119,6 +116,7 @@ int cancel_receive(ompi_request_t *request, int) noexcept {
         r->super.req_status.MPI_ERROR = MPI_SUCCESS; // not that of the start before
         complete(&r->super);
     }
+    e.leave();
     return OMPI_SUCCESS;
 }
 

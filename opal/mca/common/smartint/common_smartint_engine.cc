@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "common_smartint_log.h"
@@ -162,6 +163,9 @@ void engine::unlink_when_complete() {
 }
 
 void engine::start_thread() {
+    // By two application threads at once, where each meets the first process of another job.
+    static std::mutex starting;
+    const std::lock_guard one(starting);
     if (thread_ || !strategy_ || !strategy_->needs_thread() || (!board_.attached() && !network_.is_open())) {
         return;
     }
@@ -178,8 +182,16 @@ void engine::start_thread() {
         wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     auto t = std::make_unique<interrupt_thread>(*this);
-    if (t->start()) {
-        thread_ = std::move(t);
+    if (!t->start()) {
+        return;
+    }
+    const bool others = gate::mode::locked == gate_.current_mode(); // who read it, under the gate
+    if (others) {
+        gate_.enter();
+    }
+    thread_ = std::move(t);
+    if (others) {
+        gate_.leave();
     }
 }
 

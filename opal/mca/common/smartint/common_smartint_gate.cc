@@ -130,7 +130,9 @@ void gate::take_back(std::uint32_t depth) {
     for (std::uint32_t i = 0; i < depth; ++i) {
         enter_locked();
     }
-    lent_ -= 0 != depth ? 1 : 0;
+    if (0 != depth) { // else it was not lent, and the mutex need not be held
+        --lent_;
+    }
 }
 
 bool gate::nested_locked() const { return locked_depth > 1; }

@@ -28,7 +28,11 @@ std::string path_of(const char *directory, std::uint64_t name) {
 int reserve_memory(int fd, std::uint64_t bytes) {
     // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
     const signals_blocked during;
-    return posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    int error = EINTR;
+    while (EINTR == error) { // what stops the process can't be blocked
+        error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    }
+    return error;
 }
 
 // The file has no name while its memory is made, which takes long where it is much: a process killed meanwhile leaves

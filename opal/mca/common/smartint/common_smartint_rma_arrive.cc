@@ -71,12 +71,16 @@ void rma::keep_or_take_in(rma_peer *p, wire::rma_kind kind, const std::byte *mes
     }
 }
 
-// A message that was looked at: its runs are all there.
+// A message that has a whole head.
 void rma::take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes) {
     wire::rma_head h{};
     std::memcpy(&h, message, sizeof(h));
     if (wire::rma_kind::bundle == h.kind || wire::rma_kind::answers == h.kind) {
         open_bundle(p, h.kind, message + sizeof(h), bytes - sizeof(h));
+        return;
+    }
+    if (h.runs > (bytes - sizeof(h)) / sizeof(rma_run)) { // its sender can write to it still
+        e_.refuse();
         return;
     }
     arrived_.resize(h.runs);

@@ -185,7 +185,7 @@ rma::step rma::run_direct(rma_peer *p, rma_item *i) {
     if (i->slack && !by_thread_) {
         budget_ = std::min(budget_, slack_piece);
     }
-    if (nullptr == theirs) {
+    if (nullptr == theirs && 0 != i->target_at.left()) { // a window of nothing may begin there
         if (const step s = copy_between_processes(p, i); step::done != s) {
             return s;
         }
