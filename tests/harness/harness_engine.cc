@@ -182,12 +182,12 @@ void node_pair::drive(const char *what, const std::function<bool()> &until) {
     });
 }
 
-network_pair::network_pair(const params &p, bool threads) {
+network_pair::network_pair(const params &p, bool threads, std::uint64_t name_of_b) {
     set_hooks(a);
     set_hooks(b);
     EXPECT_EQ(0, a.start(p, {name_of(0), 0, threads}, true)) << a.net().why();
-    EXPECT_EQ(0, b.start(p, {name_of(1), 0, threads}, true)) << b.net().why();
-    to_b = a.add_network(name_of(1), b.net().address().data(), b.net().address().size(), nullptr, 0);
+    EXPECT_EQ(0, b.start(p, {name_of_b, 0, threads}, true)) << b.net().why();
+    to_b = a.add_network(name_of_b, b.net().address().data(), b.net().address().size(), nullptr, 0);
     to_a = b.add_network(name_of(0), a.net().address().data(), a.net().address().size(), nullptr, 0);
     EXPECT_NE(nullptr, to_b);
     EXPECT_NE(nullptr, to_a);

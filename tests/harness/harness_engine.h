@@ -146,7 +146,7 @@ public:
 // Two ranks of two nodes over tcp on the loopback.
 class network_pair {
 public:
-    explicit network_pair(const params &p, bool threads = false);
+    explicit network_pair(const params &p, bool threads = false, std::uint64_t name_of_b = name_of(1));
     void drive(const char *what, const std::function<bool()> &until);
     void send(engine &e, send_op &s) {
         e.enter();

@@ -6,6 +6,7 @@
 //   outside first SIZE     the first message of the job: rank 1 has posted its receive and computes
 //   outside tail SIZE N    K messages that go whole, K up to N: rank 0 computes until all were received. More of them
 //                          than the network's buffers take
+//   outside behind N       N small messages whose requests are freed, and N buffered ones: more than a ring holds
 //
 // With SIZE up to the largest message that goes whole for `tail`. Of `first` the sender of a whole message goes on too.
 #include "check.h"
@@ -84,6 +85,39 @@ static void tail(char *buffer, int bytes, int most) {
     }
 }
 
+static void behind(int n) {
+    MPI_Request request;
+    int *values = malloc(2 * (size_t) n * sizeof(int));
+    const int room = n * (int) (sizeof(int) + MPI_BSEND_OVERHEAD);
+    void *buffer = malloc((size_t) room);
+    CHECK(NULL != values && NULL != buffer, "no memory");
+    MPI(MPI_Buffer_attach(buffer, room));
+    MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (0 == my_rank) {
+        for (int i = 0; i < 2 * n; ++i) {
+            values[i] = 3 * i;
+            if (i < n) {
+                MPI(MPI_Isend(&values[i], 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &request));
+                MPI(MPI_Request_free(&request));
+            } else {
+                MPI(MPI_Bsend(&values[i], 1, MPI_INT, 1, 7, MPI_COMM_WORLD));
+            }
+        }
+        words->sent = 1;
+        compute_until(&words->got, 2 * n, "received");
+    } else {
+        compute_until(&words->sent, 1, "sent");
+        for (int i = 0, value = -1; i < 2 * n; ++i) {
+            MPI(MPI_Recv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK(3 * i == value, "message %d is %d", i, value);
+        }
+        words->got = 2 * n;
+    }
+    MPI(MPI_Buffer_detach(&buffer, &(int){0}));
+    free(buffer);
+    free(values);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv, 2);
     const int bytes = argc > 2 ? atoi(argv[2]) : 1048576;
@@ -92,6 +126,8 @@ int main(int argc, char **argv) {
     share_words(argv[0]);
     if (my_rank < 2 && argc > 1 && 0 == strcmp(argv[1], "first")) {
         first(buffer, bytes);
+    } else if (my_rank < 2 && argc > 2 && 0 == strcmp(argv[1], "behind")) {
+        behind(atoi(argv[2]));
     } else if (my_rank < 2) {
         tail(buffer, bytes, argc > 3 ? atoi(argv[3]) : 24);
     }

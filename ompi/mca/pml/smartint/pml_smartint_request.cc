@@ -77,6 +77,9 @@ void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t byte
 // The engine has nothing of it any more: receive_done and send_done say last that it is complete.
 bool is_over(ompi_request_t *r) { return REQUEST_COMPLETED == __atomic_load_n(&r->req_complete, __ATOMIC_ACQUIRE); }
 
+void leave_behind(engine &e, send_op *op) { e.leave_behind(op); }
+void leave_behind(engine &, recv_op *) {}
+
 template <class R> int free_request(ompi_request_t **request) {
     auto *r = reinterpret_cast<R *>(*request);
     *request = MPI_REQUEST_NULL;
@@ -89,6 +92,7 @@ template <class R> int free_request(ompi_request_t **request) {
     e.enter();
     if (r->active) {
         r->freed = true;
+        leave_behind(e, &r->op);
     } else {
         give_back(r);
     }

@@ -99,6 +99,7 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     engine &e = engine::instance();
     e.enter();
     e.send(&r->op);
+    e.leave_behind(&r->op);
     e.finish_operation(&r->op);
     finish_own(e, ep, tag);
     e.leave();

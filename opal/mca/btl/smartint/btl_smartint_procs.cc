@@ -4,6 +4,8 @@
 // Which processes each module reaches.
 #include "btl_smartint.h"
 
+#include <algorithm>
+
 namespace smartint::btl {
 
 int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs, mca_btl_base_endpoint_t **endpoints,
@@ -13,6 +15,11 @@ int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs
     engine &e = engine::instance();
     e.enter();
     glue_join_board();
+    if (!shared) { // under the pml twice, which does no harm
+        glue_expect_peers(static_cast<std::size_t>(std::count_if(procs, procs + count, [](const opal_proc_t *proc) {
+            return proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid;
+        })));
+    }
     for (std::size_t i = 0; i < count; ++i) {
         endpoints[i] = nullptr;
         const opal_process_name_t name = procs[i]->proc_name;

@@ -108,6 +108,17 @@ struct endpoint {
     pending_message *pending_tail = nullptr;
     bool listed = false;  // in the engine's list of endpoints with pending messages
     unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_in_wait
+    bool parting = false; // it is lost, and what it sent before may come still
+    std::uint64_t lost_us = 0;
+};
+
+// Of peers that are lost: what waits for something that may be on its way (engine_peers.cc).
+struct parting {
+    unsigned receives = 0;         // whose data comes over a connection of its own
+    std::vector<endpoint *> peers; // of other jobs
+    std::uint64_t heard_us = 0;    // something came by the network, or the last of them was lost
+
+    bool any() const { return 0 != receives || !peers.empty(); }
 };
 
 } // namespace smartint

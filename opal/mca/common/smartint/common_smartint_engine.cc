@@ -262,7 +262,7 @@ void engine::stop() {
     bells_.close();
     made_board_ = false;
     at_end_ = counted_ = false;
-    orphans_ = 0;
+    parting_ = parting{};
     board_ = board_owner{};
     segment_.close();
     if (wake_fd_ >= 0) {

@@ -152,6 +152,7 @@ public:
     void receive(recv_op *op);
     void receive_matched(recv_op *op, unexpected *u); // from take_unexpected
     bool cancel_receive(recv_op *op);                 // false: it is matched already, and goes on
+    void leave_behind(send_op *op);                   // nobody will wait for it
     // The oldest that fits and is not taken, or nullptr. Valid until it is taken, or the gate opens.
     unexpected *peek_unexpected(std::uint32_t context, std::int32_t source, std::int32_t tag);
     void take_unexpected(unexpected *u) { matcher_.take(u); }
@@ -206,8 +207,7 @@ public:
     // Around a pass, under the gate: while the thread is at it nobody need wake this rank.
     void thread_begins();
     void thread_ends();
-    // After the gate is open again: something was matched meanwhile, pass once more.
-    bool wanted_again();
+    bool wanted_again(); // the gate is open again: something was matched meanwhile, pass once more
     // What was postponed until the applications come has waited long enough: under the gate; or they are in.
     void take_what_is_postponed();
     void note_timer_missed(bool missed) { put_off_.missed.store(missed, std::memory_order_relaxed); } // ordered by P1
@@ -215,8 +215,7 @@ public:
     bool work_on_copies(); // not under the gate; true if it moved anything
     // Under the gate: messages did not come, arm again. True: something else matched at once.
     bool give_up_matches();
-    // Under the gate: make the transport tell of what comes. False: there is something already, look first.
-    bool arm_network();
+    bool arm_network(); // under the gate: the transport tells of what comes; false: there is something, look first
     int wake_descriptor() const { return wake_fd_; }
     void give_way(); // the thread parks, unless it sees now that the application has left: else that sees it
     // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
@@ -353,7 +352,9 @@ private:
     void look_for_lost();
     void lost_connection(void *connection);
     void orphan(recv_op *op);
-    void give_up_orphans();
+    void see_off();
+    void watch(endpoint *ep);
+    void note_lost(endpoint *ep);
     unsigned fail_peer_operations(endpoint *ep); // how many
     bool owes_other_jobs();
 
@@ -374,6 +375,7 @@ private:
     void enqueue(endpoint *ep, pending_message *m);
     pending_message *dequeue(endpoint *ep);
     bool flush_pending();
+    bool flush_queue(endpoint *ep);
     void after_sent(std::uint8_t type, send_op *op);
     void go_on_before_it_is_out(send_op *op);
     void post_rts_notice(send_op *op);
@@ -484,14 +486,12 @@ private:
 
     bool started_ = false;
     bool at_end_ = false;
-    bool counted_ = false;   // the counters are in their file
-    unsigned orphans_ = 0;   // receives whose peer is lost, see orphan()
+    bool counted_ = false; // the counters are in their file
+    parting parting_;
     bool by_thread_ = false; // who is inside the pass
     bool in_pass_ = false;
     const char *fatal_ = nullptr; // told by the application thread, whoever found it
-    // Inside the transport's callback. No connection is made there: tcp merges a new one with
-    // the peer's, which may be the very one whose message is being handled.
-    bool in_network_ = false;
+    bool in_network_ = false;     // inside the transport's callback, see transmit_by_network()
     params params_;
     engine_identity me_;
     engine_hooks hooks_;

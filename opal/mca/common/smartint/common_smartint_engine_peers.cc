@@ -125,7 +125,7 @@ bool engine::connect(endpoint *ep, bool bulk) {
 
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
-    ep->lost = true;
+    note_lost(ep);
     if (!ep->told && (!at_end_ || of_another_job(ep))) { // else nobody is left who waits for it
         ep->told = true;
         std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
@@ -137,11 +137,29 @@ void engine::lose(endpoint *ep) {
     fail_peer_operations(ep); // also those that were begun after it was lost
 }
 
+// A process of another job sends over connections of its own, and may have gone long before this one sends anything.
+void engine::note_lost(endpoint *ep) {
+    if (!ep->lost && route::network == ep->way && of_another_job(ep)) {
+        ep->parting = true;
+        ep->lost_us = parting_.heard_us = now_us();
+        parting_.peers.push_back(ep);
+    }
+    ep->lost = true;
+}
+
 bool engine::is_lost(endpoint *ep) {
-    if (ep->lost) {
+    watch(ep);
+    if (ep->lost && !ep->parting) {
         lose(ep);
     }
-    return ep->lost;
+    return ep->lost && !ep->parting;
+}
+
+// The end of a process of another job is seen at a connection that this one has made. Nobody else ends for it.
+void engine::watch(endpoint *ep) {
+    if (route::network == ep->way && nullptr == ep->control && !ep->lost && !in_network_ && of_another_job(ep)) {
+        connect(ep, false);
+    }
 }
 
 // A send may have returned before its message was out, or its request may have been freed, and the peer may receive it
@@ -200,7 +218,7 @@ void engine::look_for_lost() {
 void engine::lost_connection(void *connection) {
     for (const auto &ep : endpoints_) {
         if (connection == ep->control || connection == ep->bulk) {
-            ep->lost = true;
+            note_lost(ep.get());
             if (fail_peer_operations(ep.get()) > 0) {
                 lose(ep.get());
             }
@@ -215,14 +233,26 @@ void engine::orphan(recv_op *op) {
     if (!op->orphaned) {
         op->orphaned = true;
         op->heard_us = now_us();
-        ++orphans_;
+        ++parting_.receives;
     }
 }
 
 // Nothing came for so long that nothing will.
-void engine::give_up_orphans() {
-    constexpr std::uint64_t grace_us = 2000000;
+void engine::see_off() {
+    constexpr std::uint64_t grace_us = 2000000, longest_us = 10 * grace_us; // of others something may always come
     const std::uint64_t now = now_us();
+    for (std::size_t i = 0; i < parting_.peers.size();) {
+        endpoint *ep = parting_.peers[i];
+        if (now - parting_.heard_us < grace_us && now - ep->lost_us < longest_us) {
+            ++i;
+            continue;
+        }
+        parting_.peers.erase(parting_.peers.begin() + static_cast<std::ptrdiff_t>(i));
+        ep->parting = false;
+        if (fail_peer_operations(ep) > 0) {
+            lose(ep);
+        }
+    }
     receives_.each([&](recv_op *op) {
         if (!op->orphaned || 0 != op->unpacking || now - op->heard_us < grace_us) {
             return;
@@ -255,7 +285,7 @@ unsigned engine::fail_peer_operations(endpoint *ep) {
     }
     // Nothing more comes from it, so what waits for it would wait for ever. A receive from
     // anybody may still get another's message.
-    while (recv_op *op = matcher_.posted_from(ep)) {
+    while (recv_op *op = ep->parting ? nullptr : matcher_.posted_from(ep)) {
         matcher_.cancel(op);
         fail_posted(op);
         fail(op);

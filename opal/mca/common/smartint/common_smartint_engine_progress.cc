@@ -146,8 +146,9 @@ unsigned engine::look_at_network() {
         }
     }
     look_for_lost();
-    if (0 != orphans_) {
-        give_up_orphans();
+    if (parting_.any()) {
+        parting_.heard_us = 0 != n ? now_us() : parting_.heard_us;
+        see_off();
     }
     if (tail_ && !network_.holds_tail()) {
         tail_ = false;

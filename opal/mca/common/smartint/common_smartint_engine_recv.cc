@@ -39,7 +39,7 @@ void engine::receive(recv_op *op) {
         receive_matched(op, u);
         return;
     }
-    if (nullptr != op->peer && op->peer->lost) {
+    if (nullptr != op->peer && (op->peer->lost || route::network == op->peer->way) && is_lost(op->peer)) {
         fail_posted(op);
         complete(op);
         return;
@@ -375,7 +375,7 @@ void engine::complete(recv_op *op) {
     }
     if (op->orphaned) {
         op->orphaned = false;
-        --orphans_;
+        --parting_.receives;
     }
     untrack(op);
     expect_no_more(op);

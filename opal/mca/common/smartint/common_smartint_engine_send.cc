@@ -110,7 +110,9 @@ network::result engine::transmit_by_network(endpoint *ep, const message &m, bool
         return network::result::broken;
     }
     if (in_network_ && nullptr == (bulk ? ep->bulk : ep->control)) {
-        return network::result::again; // see in_network_
+        // No connection is made in the transport's callback: tcp merges a new one with the peer's, which may be the
+        // very one whose message is being handled.
+        return network::result::again;
     }
     if (!connect(ep, bulk)) {
         return network::result::broken;
@@ -128,7 +130,13 @@ network::result engine::transmit_by_network(endpoint *ep, const message &m, bool
 }
 
 engine::sent engine::send_or_queue(endpoint *ep, const message &m, send_op *op) {
-    if (nullptr == ep->pending_head) {
+    // Not from inside tcp's callback to a process that may end at any time: if the connection is found to be broken
+    // there, UCX does not survive its next event.
+    const bool answers = in_network_ && route::network == ep->way && of_another_job(ep);
+    if (nullptr != ep->pending_head && route::shared == ep->way) {
+        flush_queue(ep); // of a program that only sends no other call may do it
+    }
+    if (nullptr == ep->pending_head && !answers) {
         switch (transmit(ep, m)) {
         case network::result::done:
             after_sent(m.type, op);
@@ -183,28 +191,48 @@ pending_message *engine::dequeue(endpoint *ep) {
     return m;
 }
 
+// Nobody will wait for it, and this process may not come again: what it has queued is for the thread, too.
+void engine::leave_behind(send_op *op) {
+    if (op_state::queued != op->state || nullptr == op->peer->pending_head) {
+        return;
+    }
+    pending_message *m = op->peer->pending_tail; // mostly
+    for (m = m->op == op ? m : op->peer->pending_head; nullptr != m && m->op != op; m = m->next) {}
+    if (nullptr != m && !m->counted) {
+        m->counted = true;
+        ++queued_;
+        hold();
+    }
+}
+
+bool engine::flush_queue(endpoint *ep) {
+    bool any = false;
+    while (nullptr != ep->pending_head) {
+        pending_message *m = ep->pending_head;
+        const auto r = transmit(ep, m->whole(), m->bulk);
+        if (network::result::again == r) {
+            break;
+        }
+        if (network::result::broken == r) {
+            lose(ep);
+            break; // lose() emptied the queue
+        }
+        dequeue(ep);
+        any = true;
+        if (nullptr != m->sent) {
+            sent_calls_.push_back({m->sent, m->arg, true});
+        }
+        after_sent(m->type, m->op);
+        delete m;
+    }
+    return any;
+}
+
 bool engine::flush_pending() {
     bool any = false;
     for (std::size_t i = 0; i < pending_.size();) {
         endpoint *ep = pending_[i];
-        while (nullptr != ep->pending_head) {
-            pending_message *m = ep->pending_head;
-            const auto r = transmit(ep, m->whole(), m->bulk);
-            if (network::result::again == r) {
-                break;
-            }
-            if (network::result::broken == r) {
-                lose(ep);
-                break; // lose() emptied the queue
-            }
-            dequeue(ep);
-            any = true;
-            if (nullptr != m->sent) {
-                sent_calls_.push_back({m->sent, m->arg, true});
-            }
-            after_sent(m->type, m->op);
-            delete m;
-        }
+        any = flush_queue(ep) || any;
         if (nullptr == ep->pending_head) {
             ep->listed = false;
             pending_[i] = pending_.back();

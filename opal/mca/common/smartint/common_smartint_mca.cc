@@ -106,18 +106,6 @@ int give_up(int error) {
     return error;
 }
 
-// Sockets of UCX's tcp: two connections to each peer, and for a moment those that it begins at the same time. The
-// shell's soft limit is often 1024 with a hard one far above; a connection that finds none would be a lost peer.
-void provide_descriptors(std::uint32_t peers) {
-    constexpr rlim_t by_peer = 4, others = 512; // the application's, Open MPI's, those of woken ranks
-    rlimit now{};
-    const rlim_t wanted = others + by_peer * peers;
-    if (0 == getrlimit(RLIMIT_NOFILE, &now) && now.rlim_cur < wanted && now.rlim_cur < now.rlim_max) {
-        now.rlim_cur = std::min(wanted, now.rlim_max);
-        setrlimit(RLIMIT_NOFILE, &now); // refused: as before
-    }
-}
-
 int start_engine(const params &p, const job_shape &j, bool threads) {
     glue_state &s = state();
     engine_identity me;
@@ -127,7 +115,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
     me.node = node_identity(j.leader, p.directory);
     const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
     if (const std::uint32_t peers = 0 == p.shared_memory ? j.size : j.size - std::min(j.size, j.local); network) {
-        provide_descriptors(peers);
+        glue_expect_peers(peers);
     }
     engine &e = engine::instance();
     if (0 != e.start(p, me, network)) {
@@ -222,6 +210,18 @@ bool glue_named(const char *framework) {
 
 bool glue_overlaps() { return glue_named("pml") || glue_named("osc"); }
 
+void glue_expect_peers(std::size_t more) {
+    constexpr rlim_t by_peer = 4, others = 512; // the application's, Open MPI's, those of woken ranks
+    static rlim_t peers = 0;
+    peers += more;
+    rlimit now{};
+    const rlim_t wanted = others + by_peer * peers;
+    if (0 == getrlimit(RLIMIT_NOFILE, &now) && now.rlim_cur < wanted && now.rlim_cur < now.rlim_max) {
+        now.rlim_cur = std::min(wanted, now.rlim_max);
+        setrlimit(RLIMIT_NOFILE, &now); // refused: as before
+    }
+}
+
 int glue_start(bool enable_threads) {
     if (state().started) {
         return OPAL_SUCCESS;
@@ -256,6 +256,7 @@ int glue_start_late(bool enable_threads) {
         meet(p, j, &state().mine);
         engine &e = engine::instance();
         if (j.local > 1 && !e.board_segment().mapped() && 0 == e.open_network()) {
+            glue_expect_peers(j.local);
             glue_note_address(); // the only way to the others of this node
         }
     }

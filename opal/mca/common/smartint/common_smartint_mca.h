@@ -94,13 +94,17 @@ bool glue_knows(const opal_proc_t *proc);
 // The node of a process, as Open MPI calls it; name: as endpoints are named.
 const char *glue_host_of(std::uint64_t name);
 
+// So many more processes are reached by the network. Sockets of UCX's tcp: two connections to each, and for a moment
+// those that it begins at the same time. The shell's soft limit is often 1024 with a hard one far above; a connection
+// that finds no descriptor would be a lost peer. Under the gate, but at the start.
+void glue_expect_peers(std::size_t more);
 // The network is open now: its address into glue_modex().
 void glue_note_address();
 // A process of another job was met, and only the network leads there: open this one's if it is
 // not, under the gate, and publish its address. False: there is no network; reported.
 bool glue_open_network();
 // The address that such a process publishes in its turn, waited for, into out. False: none came.
-bool glue_late_address(const opal_process_name_t &name, modex *out);
+bool glue_late_address(const opal_process_name_t &name, modex *out, unsigned most_ms);
 
 inline std::uint64_t pack_name(std::uint32_t job, std::uint32_t process) {
     return static_cast<std::uint64_t>(job) << 32 | process;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 extern "C" {
 #include "opal/constants.h"
@@ -23,12 +24,18 @@ char process_key[] = "smartint.process";
 char late_key[] = "smartint.network";    // of the address of a network opened late
 constexpr unsigned late_wait_ms = 20000; // processes that connect are in the same call
 
-// Other threads of this process go on while this one waits.
+// Other threads of this process go on while this one waits. Where a job's process says nothing, as it can open no
+// network, the job's others are not waited for.
 bool late_address_ungated(const opal_process_name_t &name, modex *out) {
+    static std::set<opal_jobid_t> silent; // under the gate
     engine &e = engine::instance();
+    const unsigned most_ms = silent.contains(name.jobid) ? 1 : late_wait_ms;
     e.leave();
-    const bool there = glue_late_address(name, out);
+    const bool there = glue_late_address(name, out, most_ms);
     e.enter();
+    if (!there) {
+        silent.insert(name.jobid);
+    }
     return there;
 }
 
@@ -94,16 +101,18 @@ void glue_join_board() {
 void glue_provide_ways(opal_proc_t **procs, std::size_t count) {
     engine &e = engine::instance();
     glue_join_board(); // before the thread starts, which sleeps on the board's descriptor
-    if (e.net().is_open() || "none" == e.settings().transport) {
+    if ("none" == e.settings().transport) {
         return;
     }
-    const bool needed = std::any_of(procs, procs + count, [](const opal_proc_t *proc) {
+    const bool open = e.net().is_open(); // then those of this job have been counted
+    const auto needed = std::count_if(procs, procs + count, [open](const opal_proc_t *proc) {
         modex m;
         return proc->proc_name.jobid != OPAL_PROC_MY_NAME.jobid ||
-               (0 != opal_compare_proc(proc->proc_name, OPAL_PROC_MY_NAME) && glue_read(proc->proc_name, &m) &&
+               (!open && 0 != opal_compare_proc(proc->proc_name, OPAL_PROC_MY_NAME) && glue_read(proc->proc_name, &m) &&
                 has_no_board_with(m));
     });
-    if (needed) {
+    if (0 != needed) {
+        glue_expect_peers(static_cast<std::size_t>(needed));
         glue_open_network();
     }
 }
@@ -235,8 +244,8 @@ bool glue_open_network() {
     return !unpublished;
 }
 
-bool glue_late_address(const opal_process_name_t &name, modex *out) {
-    for (unsigned waited = 0; waited < late_wait_ms; ++waited) {
+bool glue_late_address(const opal_process_name_t &name, modex *out, unsigned most_ms) {
+    for (unsigned waited = 0; waited < most_ms; ++waited) {
         opal_process_name_t who = name;
         std::uint8_t *data = nullptr;
         std::size_t bytes = 0;
