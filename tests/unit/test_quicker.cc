@@ -65,6 +65,25 @@ TEST(quicker, the_other_way_is_tried_anew_soon_and_then_seldom) {
     EXPECT_EQ(expected, pauses(small, 8192, 2));
 }
 
+TEST(quicker, where_very_much_moves_two_are_enough) {
+    quicker q;
+    const auto many = [&](way w, std::uint64_t ns) { q.took(mib, w, true, 64 * mib, 64 * ns); };
+    for (unsigned i = 0; i < quicker::tries; ++i) {
+        many(way::first, 2000);
+        many(way::second, 1000);
+    }
+    for (const int expected : {15, 31, 63}) {
+        int quick = 0;
+        for (; way::second == q.choose(mib, way::first); ++quick) {
+            many(way::second, 1000);
+        }
+        EXPECT_EQ(expected, quick);
+        many(way::first, 2000);
+        EXPECT_EQ(way::first, q.choose(mib, way::second));
+        many(way::first, 2000);
+    }
+}
+
 TEST(quicker, what_takes_much_longer_is_tried_the_more_rarely) {
     quicker thrice;
     quicker much;

@@ -42,7 +42,7 @@ public:
                 return otherwise;
             }
             // Not by turns: where one and several take turns too, each would see one way only.
-            const unsigned turn = row(bytes) >= large ? use / in_a_row(bytes) : std::popcount(use);
+            const unsigned turn = row(bytes) >= large ? use / in_a_row(bytes, p.moved) : std::popcount(use);
             return 0 != turn % 2 ? way::second : way::first;
         }
         if (const way now = better(p, favour); now != p.taken || 0 == p.pause) {
@@ -53,7 +53,7 @@ public:
         if (++p.since < p.pause) {
             return p.taken;
         }
-        if (p.since - p.pause + 1 >= in_a_row(bytes)) {
+        if (p.since - p.pause + 1 >= in_a_row(bytes, p.moved)) {
             p.pause = std::min(2 * p.pause, longest(p));
             p.since = 0;
         }
@@ -89,6 +89,7 @@ public:
         pair &p = s.pairs[s.several];
         one_way &w = p.ways[static_cast<unsigned>(how)];
         const std::uint64_t cost = ns * 65536 / moved;
+        p.moved = moved;
         if (w.tries < tries) {
             w.cost = 0 == w.tries ? cost : std::min(cost, w.cost);
             ++w.tries;
@@ -98,7 +99,7 @@ public:
             p.last = how;
             p.streak = 0;
         }
-        if (p.streak + 1 < in_a_row(bytes)) {
+        if (p.streak + 1 < in_a_row(bytes, moved)) {
             ++p.streak;
             return;
         }
@@ -111,8 +112,13 @@ public:
     static constexpr unsigned soonest = 16;
     static constexpr unsigned latest = 512;
     // A ring by which nothing large went for a while is cold, all of it: 64 KiB both ways took 8.7 us, the fifth 3.5.
-    // Of small ones not three, from which their sender would conclude something (common_smartint_answers.h).
-    static unsigned in_a_row(std::uint64_t bytes) { return row(bytes) >= large ? tries : 2; }
+    // Of small ones not three, from which their sender would conclude something (common_smartint_answers.h). Where one
+    // message, or several of them that are timed together, move so much that the ring is warm after the first part of
+    // it, no more than two either: each of those that go the slower way costs milliseconds.
+    static constexpr std::uint64_t warms = 4194304;
+    static unsigned in_a_row(std::uint64_t bytes, std::uint64_t moved = 0) {
+        return row(bytes) >= large && moved < warms ? tries : 2;
+    }
 
 private:
     struct one_way {
@@ -125,8 +131,9 @@ private:
         unsigned pause = 0; // of choose(), before the other way is tried anew; 0: not chosen yet
         unsigned since = 0; // of choose(), since then
         way taken = way::first;
-        way last = way::first; // that one took
-        unsigned streak = 0;   // how many before it in a row, up to what matters
+        way last = way::first;   // that one took
+        unsigned streak = 0;     // how many before it in a row, up to what matters
+        std::uint64_t moved = 0; // by the last one
     };
     struct one_size {
         pair pairs[2]; // of one message, of several

@@ -264,10 +264,11 @@ void rma::settle_state(rma_peer *p) {
     const std::uint64_t worth = copied ? worthwhile_near : worthwhile;
     const std::uint64_t coming = p->gets_postponed ? 0 : p->fetching + p->getting; // that may lie in the ring
     flight now = flight::none;
+    // The next call goes on with it, and most come soon.
+    const bool stuck = p->stuck && !p->postponed && (by_thread_ || !postpone_to_calls(p));
     const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence &&
                        p->acks.empty() && p->gets_done >= p->gets_before;
-    if (p->stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from ||
-        coming >= bulk_from) {
+    if (stuck || slack || !p->replies.empty() || 0 != p->transfers || p->incoming >= bulk_from || coming >= bulk_from) {
         now = flight::bulk;
     } else if (0 != p->incoming || (nullptr != p->asked && (nullptr != p->head || others_follow(p->asked))) ||
                coming >= worth || (p->gets_done != p->gets_begun && nullptr != p->head)) {

@@ -123,7 +123,11 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
-    hurry_gets(p);           // a request may depend on this one
+    if (i->requested() || !e_.crowded()) { // the request may be waited for late; or a core has time for its data
+        hurry_gets(p);
+    } else {
+        postpone_gets(p);
+    }
     if (p->bundle.empty()) { // else whoever sends that
         wake_sooner_or_later(p, i->requested(), total);
     }
