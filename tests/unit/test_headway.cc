@@ -16,18 +16,19 @@ void serve(headway &h, unsigned operations) {
     }
 }
 
-TEST(headway, is_kept_in_rows_of_operations_and_behind_them) {
+TEST(headway, is_kept_in_rows_of_operations) {
     headway h;
     serve(h, headway::row);
     EXPECT_FALSE(h.in_a_row());
-    h.served();
+    serve(h, 1);
     EXPECT_TRUE(h.in_a_row());
+    EXPECT_FALSE(h.in_a_row()) << "what was read now was none of it";
     h.answered();
-    EXPECT_TRUE(h.in_a_row()) << "as the last one";
+    serve(h, 1);
+    EXPECT_TRUE(h.in_a_row()) << "the next one is as long";
     h.answered();
-    EXPECT_TRUE(h.in_a_row()) << "of nothing";
-    h.served();
     h.answered();
+    serve(h, 1);
     EXPECT_FALSE(h.in_a_row()) << "it was one alone";
 }
 
@@ -115,6 +116,30 @@ TEST_F(row_of_puts, is_looked_at_where_there_is_no_room) {
     n.b.progress();
     EXPECT_EQ(7, memory[1][0]);
     flush();
+    n.b.end_wait();
+}
+
+// As where a program sends messages behind its puts.
+TEST_F(row_of_puts, what_is_none_of_it_has_nobody_stay_behind) {
+    n.b.begin_wait();
+    for (unsigned k = 0; k < 2 * headway::row; ++k) {
+        put_one();
+    }
+    flush();
+    test_send s;
+    test_recv r;
+    r.aim(100, ctx, 0, tag);
+    s.aim(n.to_b, 100, 3, ctx, 0, tag);
+    n.receive(n.b, r);
+    of_b() = headway();
+    for (unsigned k = 0; k < 2 * headway::row; ++k) {
+        of_b().served();
+    }
+    EXPECT_TRUE(of_b().in_a_row());
+    n.send(n.a, s);
+    n.b.progress();
+    EXPECT_EQ(op_state::done, r.state);
+    EXPECT_FALSE(of_b().kept());
     n.b.end_wait();
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace smartint {
 
@@ -20,12 +21,16 @@ public:
     static constexpr std::uint64_t longest = 1500; // in the time of some ten records
     static constexpr std::uint64_t each = 16;      // of its row: what is behind at the row's end is waited for
 
-    void served() { ++served_; } // one more operation, and nobody is answered
+    void served() { // one more operation, and nobody is answered
+        ++served_;
+        fresh_ = true;
+    }
     void answered() {
         last_ = 0 != served_ ? served_ : last_;
         served_ = 0;
     }
-    bool in_a_row() const { return served_ > row || last_ > row; } // the next one is as long as the last, mostly
+    // All there was is read. Was it of a row, which is as long as the last one, mostly?
+    bool in_a_row() { return std::exchange(fresh_, false) && (served_ > row || last_ > row); }
     void keep(std::uint64_t now) { until_ = now + std::min(longest, each * std::max(served_, last_)); }
     bool kept() const { return 0 != until_; }
     // Does it go on? Not where somebody waits.
@@ -40,6 +45,7 @@ public:
 private:
     unsigned served_ = 0;     // since the last answer
     unsigned last_ = 0;       // before it
+    bool fresh_ = false;      // some since the ring was empty
     std::uint64_t until_ = 0; // 0: it is not kept
 };
 
