@@ -26,7 +26,10 @@ TEST(headway, is_kept_in_rows_of_operations) {
     h.answered();
     serve(h, 1);
     EXPECT_TRUE(h.in_a_row()) << "the next one is as long";
+    serve(h, 1);
     h.answered();
+    EXPECT_FALSE(h.in_a_row()) << "who was answered may go on with something else";
+    serve(h, 1);
     h.answered();
     serve(h, 1);
     EXPECT_FALSE(h.in_a_row()) << "it was one alone";

@@ -87,6 +87,25 @@ TEST_F(full_ring, leaves_the_data_of_gets_to_the_next_calls) {
     EXPECT_EQ(0U, count(n.a, stat::wakes_self));
 }
 
+// A request may be waited for much later.
+TEST_F(full_ring, is_not_left_to_the_next_calls_where_there_is_a_request) {
+    put_all();
+    EXPECT_EQ(0U, engine_access::in_flight(n.a));
+    unsigned ends = 0;
+    rma_sync request;
+    request.user = &ends;
+    n.a.hooks().rma_done = [](void *user, rma_error) { ++*static_cast<unsigned *>(user); };
+    call(n.a, [&](rma &r) { r.flush(target, &request); });
+    EXPECT_EQ(1U, engine_access::in_flight(n.a));
+    wait_until("the thread of a", [&] {
+        n.b.progress();
+        return all_put();
+    });
+    EXPECT_LE(1U, count(n.a, stat::rma_by_thread));
+    n.drive("the request", [&] { return 0 != ends; });
+    EXPECT_EQ(0U, postponed());
+}
+
 struct full_ring_beside_an_idle_core : full_ring {
     full_ring_beside_an_idle_core() : full_ring("yes") {}
 };

@@ -158,7 +158,7 @@ bool engine::is_lost(endpoint *ep) {
 // The end of a process of another job is seen at a connection that this one has made. Nobody else ends for it.
 void engine::watch(endpoint *ep) {
     if (route::network == ep->way && nullptr == ep->control && !ep->lost && !in_network_ && of_another_job(ep)) {
-        connect(ep, false);
+        ep->control = network_.connect(ep->address.data(), ep->address.size()); // or not: what is sent will tell
     }
 }
 
@@ -240,9 +240,9 @@ void engine::orphan(recv_op *op) {
 // Nothing came for so long that nothing will.
 void engine::see_off() {
     constexpr std::uint64_t grace_us = 2000000, longest_us = 10 * grace_us; // of others something may always come
-    const std::uint64_t now = now_us();
     for (std::size_t i = 0; i < parting_.peers.size();) {
         endpoint *ep = parting_.peers[i];
+        const std::uint64_t now = now_us(); // what ends here may find another one lost
         if (now - parting_.heard_us < grace_us && now - ep->lost_us < longest_us) {
             ++i;
             continue;
@@ -253,8 +253,12 @@ void engine::see_off() {
             lose(ep);
         }
     }
+    if (0 == parting_.receives) {
+        return;
+    }
+    const std::uint64_t now = now_us();
     receives_.each([&](recv_op *op) {
-        if (!op->orphaned || 0 != op->unpacking || now - op->heard_us < grace_us) {
+        if (!op->orphaned || 0 != op->unpacking || now - std::min(now, op->heard_us) < grace_us) {
             return;
         }
         endpoint *ep = op->peer;

@@ -397,7 +397,8 @@ bool engine::send_short(endpoint *ep, const wire::rma_short_head &h, const std::
 }
 
 engine::am_result engine::active_message(endpoint *ep, const message &m) {
-    if (nullptr != ep->pending_head) {
+    const bool answers = in_network_ && route::network == ep->way && of_another_job(ep); // as in send_or_queue()
+    if (nullptr != ep->pending_head || answers) {
         return am_result::full;
     }
     switch (transmit(ep, m)) {

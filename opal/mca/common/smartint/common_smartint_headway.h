@@ -28,6 +28,7 @@ public:
     void answered() {
         last_ = 0 != served_ ? served_ : last_;
         served_ = 0;
+        fresh_ = false; // who was waiting may go on with something else
     }
     // All there was is read. Was it of a row, which is as long as the last one, mostly?
     bool in_a_row() { return std::exchange(fresh_, false) && (served_ > row || last_ > row); }

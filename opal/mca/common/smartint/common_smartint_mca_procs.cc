@@ -23,17 +23,20 @@ namespace {
 char process_key[] = "smartint.process";
 char late_key[] = "smartint.network";    // of the address of a network opened late
 constexpr unsigned late_wait_ms = 20000; // processes that connect are in the same call
+constexpr unsigned silent_wait_ms = 100;
 
 // Other threads of this process go on while this one waits. Where a job's process says nothing, as it can open no
-// network, the job's others are not waited for.
+// network, the job's others are not waited for as long.
 bool late_address_ungated(const opal_process_name_t &name, modex *out) {
     static std::set<opal_jobid_t> silent; // under the gate
     engine &e = engine::instance();
-    const unsigned most_ms = silent.contains(name.jobid) ? 1 : late_wait_ms;
+    const unsigned most_ms = silent.contains(name.jobid) ? silent_wait_ms : late_wait_ms;
     e.leave();
     const bool there = glue_late_address(name, out, most_ms);
     e.enter();
-    if (!there) {
+    if (there) {
+        silent.erase(name.jobid);
+    } else {
         silent.insert(name.jobid);
     }
     return there;

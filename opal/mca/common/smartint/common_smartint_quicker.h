@@ -53,7 +53,8 @@ public:
         if (++p.since < p.pause) {
             return p.taken;
         }
-        if (p.since - p.pause + 1 >= in_a_row(bytes, p.moved)) {
+        p.in_a_row = p.since == p.pause ? in_a_row(bytes, p.moved) : p.in_a_row;
+        if (p.since - p.pause + 1 >= p.in_a_row) {
             p.pause = std::min(2 * p.pause, longest(p));
             p.since = 0;
         }
@@ -99,7 +100,7 @@ public:
             p.last = how;
             p.streak = 0;
         }
-        if (p.streak + 1 < in_a_row(bytes, moved)) {
+        if (p.streak + 1 < (0 == p.in_a_row ? in_a_row(bytes, moved) : p.in_a_row)) {
             ++p.streak;
             return;
         }
@@ -134,6 +135,7 @@ private:
         way last = way::first;   // that one took
         unsigned streak = 0;     // how many before it in a row, up to what matters
         std::uint64_t moved = 0; // by the last one
+        unsigned in_a_row = 0;   // of those that were tried last
     };
     struct one_size {
         pair pairs[2]; // of one message, of several

@@ -258,7 +258,7 @@ private:
     // rma_arrive.cc
     rma_peer *addressed(const endpoint *from, std::uint32_t window, std::uint32_t sequence);
     void keep_or_take_in(rma_peer *p, wire::rma_kind kind, const std::byte *message, std::uint32_t bytes);
-    void count_served(wire::rma_kind kind);
+    void count_served(const rma_peer *p, wire::rma_kind kind);
     void note_answer(rma_peer *p, std::uint8_t flags);
     static bool looks_on(const rma_peer *p, wire::rma_kind kind);
     void carry_out(rma_peer *p, const wire::rma_head &head, const std::vector<rma_run> &runs, const std::byte *data,

@@ -108,7 +108,7 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
                  std::uint32_t bytes) {
     using kind = wire::rma_kind;
     if (h.kind <= kind::complete) {
-        count_served(h.kind);
+        count_served(p, h.kind);
         if (e_.by_thread_ && route::network == p->ep->way && waited_for(h)) {
             e_.listen_on();
         }
@@ -122,9 +122,11 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     }
 }
 
-void rma::count_served(wire::rma_kind kind) {
+void rma::count_served(const rma_peer *p, wire::rma_kind kind) {
     if (wire::rma_kind::put == kind || wire::rma_kind::accumulate == kind) {
-        e_.ring_.distance().served();
+        if (route::shared == p->ep->way) {
+            e_.ring_.distance().served();
+        }
     } else {
         e_.ring_.distance().answered();
         e_.seen_for_ = seen_calls;
@@ -277,7 +279,7 @@ void rma::less_awaited(rma_item *i, std::uint64_t bytes) {
         gets_.remove(i->id);
         ++p->gets_done;
         if (p->gets_done == p->gets_begun) {
-            p->unsure = false;
+            p->unsure = p->gets_requested = false;
             hurry_gets(p);
         }
         end(i, i->failed);

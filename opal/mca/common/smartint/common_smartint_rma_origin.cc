@@ -82,6 +82,9 @@ bool rma::push(rma_peer *p, rma_item *i) {
         }
     } else {
         i->by_message = !i->slack && bursts_.joins_queue(p, i);
+        if (i->requested()) { // what it stands behind may have been postponed
+            settle_state(p);
+        }
     }
     bursts_.call_ends();
     return nullptr != p->head;

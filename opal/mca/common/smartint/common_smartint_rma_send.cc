@@ -75,7 +75,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         p->unacked = p->unacked || !fetches; // what is fetched is done when it is here
         p->fetching += fetches ? bytes : 0;
         if (fetches) {
-            hurry_gets(p); // a request may depend on this one
+            p->gets_requested = p->gets_requested || i->requested();
+            hurry_gets(p);
         }
         if (fetches && p->bundle.empty()) { // else whoever sends that
             wake_sooner_or_later(p, i->requested(), bytes);
@@ -123,7 +124,8 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         }
         p->getting += h.more;
     }
-    if (i->requested() || !e_.crowded()) { // the request may be waited for late; or a core has time for its data
+    p->gets_requested = p->gets_requested || i->requested();
+    if (p->gets_requested || p->requested || by_thread_ || !e_.crowded()) { // or a core has time for its data
         hurry_gets(p);
     } else {
         postpone_gets(p);

@@ -128,8 +128,8 @@ rma::step rma::send_small(rma_peer *p, const rma_small &o) {
 
 // The next call takes in what has come. Each that ends before would ring the thread.
 void rma::postpone_gets(rma_peer *p) {
-    if (route::shared == p->ep->way && p->fetching + p->getting >= worthwhile_near && !p->gets_postponed &&
-        rma_peer::flight::none == p->flying && e_.postpone_to_calls()) {
+    if (route::shared == p->ep->way && !p->gets_requested && p->fetching + p->getting >= worthwhile_near &&
+        !p->gets_postponed && rma_peer::flight::none == p->flying && e_.postpone_to_calls()) {
         p->gets_postponed = true;
         ++e_.put_off_.queues;
     }
@@ -203,7 +203,7 @@ bool rma::serve_short(rma_peer *p, const wire::rma_short_head &h, const std::byt
             settle_state(p);
         }
     }
-    count_served(h.kind);
+    count_served(p, h.kind);
     e_.bytes_moved_ += bytes;
     return true;
 }

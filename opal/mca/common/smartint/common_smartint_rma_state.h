@@ -193,6 +193,7 @@ struct rma_peer {
     bool owed_wake = false;          // so it has not been woken for the last message, yet
     bool unsure = false;             // whether it finds that before it leaves MPI
     bool gets_postponed = false;     // their data, to the next call; counted by the engine
+    bool gets_requested = false;     // one of them or more, so they are not: it may be waited for late
     std::uint64_t woken_at = 0;      // us, by one that may go without
     std::uint64_t asked_since = 0;   // bytes, since any
     std::uint64_t owed_since = 0;    // that this process waits for it, us; 0: it has not begun to
