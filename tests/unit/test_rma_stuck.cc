@@ -47,19 +47,23 @@ struct full_ring : small_operations {
             submit(get(place(k), &mine[k * words], words), rma_begun::message);
         }
     }
-    bool all_put() {
-        bool all = true;
-        for (std::size_t k = operations - 16; k < operations; ++k) {
-            all = all && std::equal(&mine[k * words], &mine[(k + 1) * words], &memory[1][place(k)]);
+    // The last of each place.
+    bool all_put() { return same_from(operations - 16); }
+    bool all_got() { return same_from(0); }
+    bool same_from(std::size_t k) {
+        bool same = true;
+        for (; k < operations; ++k) {
+            same = same && std::equal(&mine[k * words], &mine[(k + 1) * words], &memory[1][place(k)]);
         }
-        return all;
+        return same;
     }
-    bool all_got() {
-        bool all = true;
-        for (std::size_t k = 0; k < operations; ++k) {
-            all = all && std::equal(&mine[k * words], &mine[(k + 1) * words], &memory[1][place(k)]);
-        }
-        return all;
+    // With no call of a's.
+    void expect_thread_to_put() {
+        wait_until("the thread of a", [&] {
+            n.b.progress();
+            return all_put();
+        });
+        EXPECT_LE(1U, count(n.a, stat::rma_by_thread));
     }
     // The thread writes them.
     unsigned postponed() {
@@ -109,11 +113,7 @@ TEST_F(full_ring, is_not_left_to_the_next_calls_where_there_is_a_request) {
     n.a.hooks().rma_done = [](void *user, rma_error) { ++*static_cast<unsigned *>(user); };
     call(n.a, [&](rma &r) { r.flush(target, &request); });
     EXPECT_EQ(1U, in_flight());
-    wait_until("the thread of a", [&] {
-        n.b.progress();
-        return all_put();
-    });
-    EXPECT_LE(1U, count(n.a, stat::rma_by_thread));
+    expect_thread_to_put();
     n.drive("the request", [&] { return 0 != ends; });
     EXPECT_EQ(0U, postponed());
 }
@@ -126,11 +126,7 @@ TEST_F(full_ring_beside_an_idle_core, is_the_threads) {
     put_all();
     EXPECT_EQ(0U, postponed());
     EXPECT_EQ(1U, in_flight());
-    wait_until("the thread of a", [&] {
-        n.b.progress();
-        return all_put();
-    });
-    EXPECT_LE(1U, count(n.a, stat::rma_by_thread));
+    expect_thread_to_put();
     flush();
 }
 
@@ -143,11 +139,7 @@ TEST_F(full_ring_of_late_calls, is_seen_to_by_the_thread) {
     put_all();
     EXPECT_EQ(1U, postponed());
     n.a.leave();
-    wait_until("the thread of a", [&] {
-        n.b.progress();
-        return all_put();
-    });
-    EXPECT_LE(1U, count(n.a, stat::rma_by_thread));
+    expect_thread_to_put();
     flush();
     EXPECT_EQ(0U, postponed());
 }

@@ -106,10 +106,10 @@ struct endpoint {
     std::uint32_t relay_slot = 0; // its slot on its own node
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
-    bool listed = false;  // in the engine's list of endpoints with pending messages
-    unsigned streams = 0; // receives that it sends through the ring, as both waited; see engine::choose_in_wait
-    bool parting = false; // it is lost, and what it sent before may come still
-    std::uint64_t lost_us = 0;
+    bool listed = false;       // in the engine's list of endpoints with pending messages
+    unsigned streams = 0;      // receives that it sends through the ring, as both waited; see engine::choose_in_wait
+    bool parting = false;      // it is lost, and what it sent before may come still
+    std::uint64_t lost_us = 0; // when, where it was parting
 };
 
 // Of peers that are lost: what waits for something that may be on its way (engine_peers.cc).

@@ -107,7 +107,8 @@ public:
     endpoint *add_network(std::uint64_t name, const std::byte *address, std::size_t bytes, const remote_node *node,
                           std::uint32_t relay_slot);
     endpoint *find_peer(std::uint64_t name); // nullptr: not known here
-    // Under the gate. True: nothing comes from it any more nor reaches it; reported, once.
+    // Under the gate, where something of it is waited for: from here on its end is seen. True: nothing comes from it
+    // any more nor reaches it; reported, once.
     bool is_lost(endpoint *ep);
 
     // ---- gate (engine_board.cc)

@@ -109,9 +109,10 @@ network::result engine::transmit_by_network(endpoint *ep, const message &m, bool
     if (ep->lost) {
         return network::result::broken;
     }
-    if (in_network_ && nullptr == (bulk ? ep->bulk : ep->control)) {
-        // No connection is made in the transport's callback: tcp merges a new one with the peer's, which may be the
-        // very one whose message is being handled.
+    // In the transport's callback no connection is made: tcp merges a new one with the peer's, which may be the very
+    // one whose message is being handled. And nothing is sent to a process that may end at any time: where the
+    // connection is found to be broken there, UCX does not survive its next event. It goes in the same pass.
+    if (in_network_ && (nullptr == (bulk ? ep->bulk : ep->control) || of_another_job(ep))) {
         return network::result::again;
     }
     if (!connect(ep, bulk)) {
@@ -130,13 +131,10 @@ network::result engine::transmit_by_network(endpoint *ep, const message &m, bool
 }
 
 engine::sent engine::send_or_queue(endpoint *ep, const message &m, send_op *op) {
-    // Not from inside tcp's callback to a process that may end at any time: if the connection is found to be broken
-    // there, UCX does not survive its next event.
-    const bool answers = in_network_ && route::network == ep->way && of_another_job(ep);
     if (nullptr != ep->pending_head && route::shared == ep->way) {
         flush_queue(ep); // of a program that only sends no other call may do it
     }
-    if (nullptr == ep->pending_head && !answers) {
+    if (nullptr == ep->pending_head) {
         switch (transmit(ep, m)) {
         case network::result::done:
             after_sent(m.type, op);
@@ -397,8 +395,7 @@ bool engine::send_short(endpoint *ep, const wire::rma_short_head &h, const std::
 }
 
 engine::am_result engine::active_message(endpoint *ep, const message &m) {
-    const bool answers = in_network_ && route::network == ep->way && of_another_job(ep); // as in send_or_queue()
-    if (nullptr != ep->pending_head || answers) {
+    if (nullptr != ep->pending_head) {
         return am_result::full;
     }
     switch (transmit(ep, m)) {

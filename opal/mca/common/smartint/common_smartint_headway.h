@@ -5,7 +5,7 @@
 // record's lines while the next one is written beside them: lines go to and fro between the two cores, and both wait
 // for them. In a row of one-sided operations whose origin waits for none of them nobody is served by that. Left alone
 // for a moment, the producer is some records ahead, and each line changes hands once: rows of puts of 256 bytes to
-// 2 KiB take a quarter to a half less time, on near cores and on far ones.
+// 2 KiB take a tenth to a half less time, on near cores and on far ones.
 #pragma once
 
 #include <algorithm>

@@ -103,7 +103,7 @@ void glue_note_address();
 // A process of another job was met, and only the network leads there: open this one's if it is
 // not, under the gate, and publish its address. False: there is no network; reported.
 bool glue_open_network();
-// The address that such a process publishes in its turn, waited for, into out. False: none came.
+// The address that such a process publishes in its turn, waited for so long, into out. False: none came.
 bool glue_late_address(const opal_process_name_t &name, modex *out, unsigned most_ms);
 
 inline std::uint64_t pack_name(std::uint32_t job, std::uint32_t process) {
