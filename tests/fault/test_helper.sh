@@ -19,6 +19,16 @@ hit_helpers() {      # hit_helpers SIGNAL
     [ "$1" != KILL ] || until_true 20 no_helper || complain "the helper survived"
 }
 
+# What batch systems send to all processes of a job is for its ranks.
+signalled() {
+    local signal
+    for signal in HUP INT TERM USR1 USR2 ALRM VTALRM PROF XCPU; do
+        hit_helpers $signal
+        sleep 0.1
+        helpers_up "$HELPERS" || complain "signal $signal ended the helper"
+    done
+}
+
 phase_job() {      # phase_job NAME WHEN SIGNAL LAUNCHER-ARGS...: signal the helpers before, during or after transfers
     local name=$1 when=$2 signal=$3
     shift 3
@@ -28,7 +38,7 @@ phase_job() {      # phase_job NAME WHEN SIGNAL LAUNCHER-ARGS...: signal the hel
     [ "$when" != before ] || hit_helpers "$signal"
     proceed begin
     reached moving
-    [ "$when" != during ] || hit_helpers "$signal"
+    [ "$when" != during ] || if [ "$signal" = all ]; then signalled; else hit_helpers "$signal"; fi
     reached moved
     [ "$when" != after ] || hit_helpers "$signal"
     proceed go
@@ -47,7 +57,7 @@ HELPERS=2 phase_job killed-during-2-helpers during KILL "${S[@]}" --mca smartint
 phase_job killed-during-network during KILL "${S[@]}" --mca smartint_shared_memory 0 --mca smartint_network always
 phase_job stopped-before before STOP "${S[@]}"
 phase_job stopped-during during STOP "${S[@]}"
-phase_job terminated during TERM "${S[@]}"
+phase_job signalled during all "${S[@]}"
 
 # ---- notices lost and forged
 

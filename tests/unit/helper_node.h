@@ -4,6 +4,7 @@
 // The helper inside a test's process: its core runs in a thread, its ranks are this process or children.
 #pragma once
 
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,27 @@
 namespace smartint::daemon {
 
 using namespace test;
+
+class core_access {
+public:
+    // As where the system refuses to watch the network's descriptor.
+    static bool deafen(core &c) {
+        c.watches_network_ = false;
+        return 0 == epoll_ctl(c.epoll_, EPOLL_CTL_DEL, c.relay_.net().event_fd(), nullptr);
+    }
+    // As if the connection to a node had broken, and as if the time until the next try were over.
+    static std::chrono::nanoseconds fail(core &c, std::uint32_t node) {
+        relay::node &n = c.relay_.nodes_.at(node);
+        c.relay_.fail(n);
+        return n.patience;
+    }
+    static void wait_is_over(core &c, std::uint32_t node) { c.relay_.nodes_.at(node).again = relay::clock::now(); }
+    // It has looked, and nothing was armed.
+    static bool sleeps(core &c) {
+        c.armed_ = false;
+        return c.sleep();
+    }
+};
 
 // A board whose ranks all are this process, and a helper for it.
 class node {

@@ -223,6 +223,24 @@ unsigned first_of(const cpu_set_t &set) {
     return i;
 }
 
+TEST(helper, with_one_it_does_not_fall_asleep_beside_what_was_armed_meanwhile) {
+    node n;
+    n.attach_all();
+    options o = n.standard();
+    o.cores = std::to_string(first_of(own_units()));
+    const cpu_set_t before = own_units();
+    ASSERT_TRUE(n.make(o)) << n.helper->why();
+    EXPECT_EQ(std::stoi(o.cores), n.line().cpu);
+    bool matched = false;
+    const int request = n.owner[1].arm(rts_pattern(1, 0, 2, true, false), &matched);
+    EXPECT_FALSE(core_access::sleeps(*n.helper));
+    EXPECT_EQ(layout::helper_polling, n.line().state);
+    n.owner[1].disarm(request);
+    ring_eventfd(n.line().doorbell_fd);
+    EXPECT_TRUE(core_access::sleeps(*n.helper));
+    sched_setaffinity(0, sizeof(before), &before); // the helper was this thread
+}
+
 TEST(helper, takes_the_first_unit_of_its_list_that_it_may_use) {
     const cpu_set_t before = own_units();
     const auto usable = static_cast<int>(first_of(before));
@@ -307,7 +325,7 @@ struct beside_one_bound_rank : testing::Test {
     const cpu_set_t before = own_units();
     node n{1};
     std::unique_ptr<spreading_rank> rank;
-    placement place;
+    placement place{unit_load("/nonexistent")}; // whatever else runs here
     int unit = -1;
 };
 

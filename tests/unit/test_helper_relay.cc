@@ -3,7 +3,6 @@
 // What helpers of several nodes tell each other, and how one sleeps meanwhile.
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,15 +15,6 @@
 #include "helper_node.h"
 
 namespace smartint::daemon {
-
-class core_access {
-public:
-    // As where the system refuses to watch the network's descriptor.
-    static bool deafen(core &c) {
-        c.watches_network_ = false;
-        return 0 == epoll_ctl(c.epoll_, EPOLL_CTL_DEL, c.relay_.net().event_fd(), nullptr);
-    }
-};
 
 namespace {
 
@@ -232,6 +222,27 @@ void tell(node &there, node &n) {
     std::int32_t index = -1;
     ASSERT_TRUE(take_moved(there.board, compose_moved(n.board, 0, address), &index));
     ASSERT_EQ(0, index);
+}
+
+TEST(helper_relay, a_node_that_was_not_reached_is_tried_again_after_longer_and_longer_times) {
+    node a(1), b(1);
+    ASSERT_NO_FATAL_FAILURE(make_both(a, b));
+    introduce(b, 0, a);
+    ASSERT_NO_FATAL_FAILURE(notice_each_way(a, b, 1));
+    std::chrono::nanoseconds expected = relay::shortest_patience;
+    for (std::uint32_t i = 2; i < 15; ++i) {
+        EXPECT_EQ(expected, core_access::fail(*a.helper, 0));
+        expected = std::min<std::chrono::nanoseconds>(2 * expected, relay::longest_patience);
+        // nothing is kept for it meanwhile
+        const std::uint64_t relayed = a.line().relayed;
+        ASSERT_TRUE(relay_post(a.board.relay(), 0, 0, make_rts_key(1, 2, 3), 2, i));
+        a.helper->pass();
+        EXPECT_TRUE(relay_empty(a.board.relay()));
+        EXPECT_EQ(relayed, a.line().relayed);
+        core_access::wait_is_over(*a.helper, 0);
+        ASSERT_NO_FATAL_FAILURE(notice_each_way(a, b, i));
+    }
+    EXPECT_EQ(0U, a.line().rejected + b.line().rejected);
 }
 
 TEST(helper_relay, one_in_anothers_place_tells_the_others_helpers_where_it_is) {

@@ -27,6 +27,14 @@ void take_all_descriptors() {
     }
 }
 
+// What is meant for a job's programs, as a checkpoint's request or a warning before the time is over, batch systems may
+// send to all of its processes. Ranks handle it, and the helper ends with them anyway.
+void ignore_signals_of_the_job() {
+    for (const int s : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU}) {
+        signal(s, SIG_IGN);
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -55,6 +63,7 @@ int main(int argc, char **argv) {
     close(said[0]);
     prctl(PR_SET_NAME, "smartintd");
     take_all_descriptors();
+    ignore_signals_of_the_job();
     signal(SIGPIPE, SIG_IGN);
     smartint::permit_access(); // ranks ring it
     smartint::ask_for_short_turns(o.turn_us);

@@ -219,6 +219,9 @@ unsigned core::scan() {
     return wakes;
 }
 
+// With a unit of our own: what ranks are armed for.
+bool core::watches() const { return unit_ >= 0 && options_.poll_us > 0; }
+
 bool core::anything_armed() const {
     for (unsigned i = 0; i < board_.slots(); ++i) {
         if (0 != board_.slot(i).control.armed.load(std::memory_order_relaxed)) {
@@ -264,7 +267,10 @@ bool core::sleep() {
     layout::helper_line &l = line();
     l.state.store(layout::helper_sleeping, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst); // D2, pairs with D1 of the poster
-    if ((0 == options_.index && !relay_empty(board_.relay())) || (relay_.is_open() && !relay_.net().arm())) {
+    const bool to_watch =
+        !armed_ && watches() && anything_armed(); // pairs with B2: a rank that armed first rang nobody
+    if (to_watch || (0 == options_.index && !relay_empty(board_.relay())) ||
+        (relay_.is_open() && !relay_.net().arm())) {
         l.state.store(layout::helper_polling, std::memory_order_release); // no bell is needed
         return false;
     }
@@ -330,7 +336,8 @@ void core::run() {
             find_a_unit();
         }
         // With a unit of our own and somebody waiting, look again for a while; else sleep.
-        const bool polls = !busy && unit_ >= 0 && options_.poll_us > 0 && anything_armed();
+        armed_ = !busy && watches() && anything_armed();
+        const bool polls = armed_;
         if (busy || (polls && scan() > 0)) {
             last_event = now;
         }

@@ -65,6 +65,7 @@ private:
     void find_a_unit();
     void deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq);
     unsigned scan();
+    bool watches() const;
     bool anything_armed() const;
     void watch_network_by_edges(bool yes);
     bool sleep(); // false: there is something to do already
@@ -82,6 +83,7 @@ private:
     placement place_;
     int unit_ = -1; // of our own, or -1
     bool had_unit_ = false;
+    bool armed_ = false;         // something, when it last looked
     clock::time_point placed_{}; // when that was found out
     std::vector<int> pidfds_;
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived

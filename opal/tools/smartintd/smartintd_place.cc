@@ -81,20 +81,27 @@ std::vector<unsigned> around(const std::vector<unsigned> &units, const std::vect
 }
 
 // Of all threads of a process but an interrupt thread, which may share ours (smartint_cores). A process that is over or
-// cannot be seen has none.
-void add_units_of(std::uint32_t pid, std::vector<unsigned> *units) {
+// cannot be seen has none. Most threads of a rank may run where its others do: their names need not be read, which
+// takes ten times as long as all else.
+void add_units_of(std::uint32_t pid, cpu_set_t *units) {
     std::error_code none;
     const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
     for (std::filesystem::directory_iterator task(tasks, none), end; task != end; task.increment(none)) {
         const pid_t thread = std::atoi(task->path().filename().c_str());
-        std::string name;
-        std::getline(std::ifstream(task->path() / "comm"), name);
         cpu_set_t set;
         CPU_ZERO(&set);
-        if (layout::thread_name != name && thread > 0 && // 0 would be us
-            0 == sched_getaffinity(thread, sizeof(set), &set)) {
-            const std::vector<unsigned> more = units_of(set);
-            units->insert(units->end(), more.begin(), more.end());
+        if (thread <= 0 || 0 != sched_getaffinity(thread, sizeof(set), &set)) { // 0 would be us
+            continue;
+        }
+        cpu_set_t both;
+        CPU_OR(&both, units, &set);
+        if (CPU_EQUAL(&both, units)) {
+            continue;
+        }
+        std::string name;
+        std::getline(std::ifstream(task->path() / "comm"), name);
+        if (layout::thread_name != name) {
+            *units = both;
         }
     }
 }
@@ -142,28 +149,34 @@ int placement::choose(const segment &board, const std::vector<std::uint32_t> &pi
     if (allowed_.empty()) {
         begin(board);
     }
-    std::vector<unsigned> ranks = bound_;
-    for (const std::uint32_t pid : pids) {
-        add_units_of(pid, &ranks);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const unsigned u : bound_) {
+        CPU_SET(u, &set);
     }
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    for (const std::uint32_t pid : pids) {
+        add_units_of(pid, &set);
+    }
+    const std::vector<unsigned> ranks = units_of(set);
     std::vector<unsigned> allowed = allowed_;
     // The other threads of a rank's core are not idle: who polls there slows that rank.
     std::vector<unsigned> taken = around(ranks, cores_);
     taken.insert(taken.end(), ranks.begin(), ranks.end());
-    if (!o.cores.empty()) {
+    if (o.cores.empty()) {
+        const std::vector<unsigned> busy = around(load_.busy(unit_), cores_);
+        taken.insert(taken.end(), busy.begin(), busy.end());
+    } else {
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();
         // It may be one list for machines of several kinds, and others' units are not ours to use (cpusets).
         std::erase_if(allowed, [](unsigned u) { return !bind_to({u}); });
     }
-    const int unit = choose_unit(allowed, taken, around(ranks, domains_), o.index);
-    if (unit >= 0 && bind_to({static_cast<unsigned>(unit)})) {
-        return unit;
+    unit_ = choose_unit(allowed, taken, around(ranks, domains_), o.index);
+    if (unit_ < 0 || !bind_to({static_cast<unsigned>(unit_)})) {
+        unit_ = -1;
+        bind_to(allowed_);
     }
-    bind_to(allowed_);
-    return -1;
+    return unit_;
 }
 
 } // namespace smartint::daemon

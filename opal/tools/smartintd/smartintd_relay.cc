@@ -118,6 +118,16 @@ void relay::close(node &n) {
     n.announce = false;
 }
 
+// For a time: a refused connection, or a lost one, may be a fault that passes.
+void relay::fail(node &n) {
+    close(n);
+    n.broken = true;
+    const clock::time_point now = clock::now();
+    const bool soon = now - n.again < 2 * n.patience; // after a try
+    n.patience = soon ? std::min(2 * n.patience, longest_patience) : shortest_patience;
+    n.again = now + n.patience;
+}
+
 unsigned relay::progress() {
     if (!is_open()) {
         return 0;
@@ -126,8 +136,7 @@ unsigned relay::progress() {
     for (void *connection : network_.take_lost()) {
         for (auto &[index, n] : nodes_) {
             if (connection == n.connection) {
-                close(n);
-                n.broken = true;
+                fail(n);
             }
         }
     }
@@ -143,6 +152,7 @@ relay::node *relay::find(std::uint32_t index) {
         close(n); // another helper is there now
         n.broken = false;
     }
+    n.broken = n.broken && clock::now() < n.again;
     if (nullptr != n.connection || n.broken) {
         return n.broken ? nullptr : &n;
     }
@@ -162,13 +172,16 @@ relay::node *relay::find(std::uint32_t index) {
             std::min<std::uint32_t>(layout::relay_batch, 1 + (whole - least) / sizeof(layout::relay_message_item));
         n.connection = network_.connect(there.bytes.data(), bytes);
     }
-    n.broken = nullptr == n.connection;
-    if (!n.broken && announces_) {
+    if (nullptr == n.connection) {
+        fail(n);
+        return nullptr;
+    }
+    if (announces_) {
         n.announce = true;
         ++waiting_;
         ++moves_;
     }
-    return n.broken ? nullptr : &n;
+    return &n;
 }
 
 unsigned relay::push() {
@@ -206,8 +219,7 @@ unsigned relay::flush(std::uint32_t index, node &n) {
         case network::result::again:
             return 0;
         case network::result::broken:
-            close(n);
-            n.broken = true;
+            fail(n);
             return 0;
         case network::result::done:
             n.announce = false;
@@ -226,8 +238,7 @@ unsigned relay::flush(std::uint32_t index, node &n) {
             break;
         }
         if (network::result::broken == r) {
-            close(n);
-            n.broken = true;
+            fail(n);
             break;
         }
         n.items.erase(n.items.begin(), n.items.begin() + count);

@@ -5,6 +5,7 @@
 // in a message, nothing kept for a node that cannot be reached.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -46,10 +47,18 @@ public:
     // What arrives, checked field by field; public for the tests.
     void receive(const std::byte *message, std::uint32_t bytes);
 
+    using clock = std::chrono::steady_clock;
+    // Until a node that could not be reached is tried again: the first time, and at most. Its notices are dropped.
+    static constexpr clock::duration shortest_patience = std::chrono::seconds(1);
+    static constexpr clock::duration longest_patience = std::chrono::minutes(5);
+
 private:
+    friend class core_access; // tests
     struct node {
         void *connection = nullptr;
-        bool broken = false;                       // not to be reached, until another address is known
+        bool broken = false;                       // not to be reached, until another address is known or
+        clock::time_point again{};                 // then
+        clock::duration patience{};                // between the last two tries
         std::uint32_t generation = 0;              // of the address that connection and broken are about
         bool announce = false;                     // our own address is to go first
         std::uint32_t batch = layout::relay_batch; // items of one message that both ends take
@@ -63,6 +72,7 @@ private:
     network::result send_moved(std::uint32_t index, node &n);
     void receive_moved(std::uint64_t word, const std::byte *data, std::size_t bytes);
     void close(node &n);
+    void fail(node &n);
 
     segment &board_;
     network network_;
