@@ -143,6 +143,27 @@ TEST_F(board, a_poster_wakes_only_a_rank_that_is_outside) {
     }
 }
 
+TEST_F(board, a_wake_that_failed_is_tried_by_the_next_poster) {
+    const int i = arm(rts_pattern(1, 2, 3, true, false), false);
+    EXPECT_TRUE(stranger().post(make_rts_key(1, 2, 3), 1, 1).wake);
+    const auto second = stranger().post(make_rts_key(1, 5, 3), 5, 1);
+    EXPECT_FALSE(second.wake || second.matched) << "the first rings";
+    stranger().ring_failed();
+    EXPECT_FALSE(stranger().post(make_rts_key(1, 5, 4), 5, 2).wake) << "not what it waits for";
+    owner.set_progress(layout::rank_inside);
+    EXPECT_FALSE(stranger().post(make_rts_key(1, 5, 3), 5, 3).wake) << "it is there by itself";
+    owner.set_progress(layout::rank_outside);
+    const auto next = stranger().post(make_rts_key(1, 5, 3), 5, 4);
+    EXPECT_TRUE(next.wake);
+    EXPECT_FALSE(next.matched);
+    EXPECT_FALSE(stranger().post(make_rts_key(1, 5, 3), 5, 5).wake) << "now that one rings";
+    EXPECT_EQ(layout::wanted_rung, owner.take_wanted());
+    EXPECT_FALSE(stranger().post(make_rts_key(1, 5, 3), 5, 6).wake) << "it has come";
+    stranger().ring_failed();
+    EXPECT_FALSE(owner.wanted()) << "and need not again";
+    EXPECT_TRUE(owner.is_matched(i));
+}
+
 TEST_F(board, a_rank_that_leaves_after_a_match_is_told) {
     owner.set_progress(layout::rank_inside);
     arm(rts_pattern(1, 2, 3, false, false), false);

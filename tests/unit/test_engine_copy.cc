@@ -513,5 +513,49 @@ TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
     }
 }
 
+// Somebody has had a request of this rank matched, or counts on it to look as it shows that it is in: it does not copy
+// to the end first, neither the thread nor the application.
+TEST(copies, are_left_for_a_look_where_somebody_asks) {
+    node_pair n(with("read"));
+    for (const bool waits : {false, true}) {
+        test_recv r;
+        test_send s;
+        r.aim(8 * big, ctx, 0, tag);
+        s.aim(n.to_b, 8 * big, 3, ctx, 0, tag);
+        n.receive(n.b, r);
+        n.send(n.a, s);
+        n.b.enter();
+        n.b.pass(true);
+        bool matched = false;
+        board_owner &board = engine_access::board(n.b);
+        const int i = board.arm(rts_pattern(7, 0, 0, true, true), &matched);
+        ASSERT_TRUE(n.b.look().copies);
+        n.b.leave();
+        const auto moved = [&r] { return r.job.done->load() & copy_job::done_mask; };
+        board_slot(&n.a.board_segment().slot(1)).post(make_rts_key(7, 0, 1), 9, waits ? 2 : 1);
+        ASSERT_TRUE(n.b.called_for());
+        if (waits) {
+            n.b.begin_wait();
+            n.b.pass(false);
+            // the pass itself has seen to that, and nothing else is asked for: it goes on to the end
+            EXPECT_FALSE(n.b.called_for());
+            n.b.end_wait();
+        } else {
+            ASSERT_TRUE(n.b.work_on_copies());
+            EXPECT_LT(moved(), r.job.length) << "one piece";
+            EXPECT_EQ(engine_access::view_of(n.b, &r.job).step, moved());
+            ASSERT_TRUE(n.b.work_on_copies()) << "it goes on, piece by piece";
+            EXPECT_LT(moved(), r.job.length);
+        }
+        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+        EXPECT_EQ(-1, r.differs(8 * big, 3));
+        n.b.enter();
+        board.publish_seen(9, waits ? 2 : 1);
+        board.take_wanted();
+        board.disarm(i);
+        n.b.leave();
+    }
+}
+
 } // namespace
 } // namespace smartint

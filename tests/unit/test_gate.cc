@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_gate.h"
 
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +38,38 @@ TEST(gate, an_asymmetric_gate_falls_back_only_where_the_kernel_has_no_membarrier
     const long commands = syscall(SYS_membarrier, 0, 0, 0);
     const bool there = commands > 0 && 0 != (commands & (1 << 3));
     EXPECT_EQ(there ? gate::mode::asymmetric : gate::mode::fenced, g.current_mode());
+}
+
+// A library may put up a filter at any time, for all threads. Then nobody is to believe in a fence that there was not.
+TEST(gate, a_claim_fails_where_the_kernel_refuses_the_fence_later_and_the_application_goes_on) {
+    gate g;
+    g.set_mode(gate::mode::asymmetric);
+    if (!g.asymmetric()) {
+        GTEST_SKIP() << "there is no membarrier";
+    }
+    test::child filtered([] {
+        sock_filter program[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
+        gate h;
+        h.set_mode(gate::mode::asymmetric);
+        bool good = h.claim() && !h.out_of_use();
+        h.release();
+        if (0 != prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || 0 != prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) {
+            _exit(2);
+        }
+        good = good && !h.claim() && h.out_of_use() && 0 == claim_word(h);
+        h.enter();
+        good = good && !h.claim() && !h.out_of_use(); // it is in: no fence was asked for
+        h.leave();
+        good = good && !h.claim() && h.out_of_use();
+        _exit(good ? 0 : 1);
+    });
+    EXPECT_EQ(0, filtered.join());
 }
 
 TEST(gate, a_claim_fails_while_the_application_is_inside_and_succeeds_outside) {

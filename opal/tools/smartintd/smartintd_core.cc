@@ -213,6 +213,8 @@ unsigned core::scan() {
             woken_[i] = true;
             line().wakes.fetch_add(1, std::memory_order_relaxed);
             ++wakes;
+        } else {
+            board_slot(&s).ring_failed();
         }
     }
     line().scans.fetch_add(1, std::memory_order_relaxed);
@@ -236,7 +238,8 @@ unsigned core::pass() {
     if (!to_wake_.empty()) {
         line().wakes.fetch_add(waker_.wake_all(&to_wake_, board_), std::memory_order_relaxed);
         for (const std::uint32_t slot : to_wake_) {
-            woken_[slot] = false; // a scan tries again
+            woken_[slot] = false; // a scan tries again, and whoever posts next
+            board_slot(&board_.slot(slot)).ring_failed();
         }
         to_wake_.clear();
     }

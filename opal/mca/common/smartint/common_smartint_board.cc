@@ -42,13 +42,15 @@ void board_slot::note_ring() const {
 
 board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const {
     outcome o;
+    bool again = false;                                                         // it waits for this, and was matched
     std::uint64_t armed = slot_->control.armed.load(std::memory_order_acquire); // B6
     while (0 != armed) {
         const unsigned i = static_cast<unsigned>(__builtin_ctzll(armed));
         armed &= armed - 1;
         request_entry &r = slot_->requests[i];
         std::uint64_t state = r.state.load(std::memory_order_acquire); // pairs with B1
-        if (request_armed != (state & state_mask)) {
+        const std::uint64_t what = state & state_mask;
+        if (request_armed != what && request_matched != what) {
             continue;
         }
         // relaxed: B1 ordered them before the state; a change since then changes the
@@ -59,7 +61,11 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
             continue;
         }
         if (handled(source, seq)) {
-            break;
+            return o;
+        }
+        if (request_matched == what) {
+            again = true;
+            continue;
         }
         if (!r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
                                              std::memory_order_acq_rel)) { // B7
@@ -73,9 +79,19 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
         if (o.wake) {
             note_ring();
         }
-        break; // one notice satisfies one request
+        return o; // one notice satisfies one request
+    }
+    // Whoever matched it may have been refused the wake, or stopped before it: nobody says that a ring is on its way.
+    if (again && wanted_look == slot_->control.wanted.load(std::memory_order_acquire) && !active()) { // B13
+        o.wake = true;
+        note_ring();
     }
     return o;
+}
+
+void board_slot::ring_failed() const {
+    std::uint32_t rung = wanted_rung;
+    slot_->control.wanted.compare_exchange_strong(rung, wanted_look, std::memory_order_relaxed); // as note_ring
 }
 
 board_slot::outcome board_slot::post(const key &k, std::uint32_t source, std::uint32_t seq) const {

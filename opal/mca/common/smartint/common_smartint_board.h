@@ -58,6 +58,8 @@ public:
     // Whoever wakes the rank for a match says so first: a rank that comes by itself meanwhile
     // takes the ring back.
     void note_ring() const;
+    // It could not: the next one is to try.
+    void ring_failed() const;
     // Scan requests armed for a notice; used by post and by the helper.
     outcome match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const;
 

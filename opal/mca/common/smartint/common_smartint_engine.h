@@ -420,6 +420,7 @@ private:
     void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
+    void wake_if_gone(endpoint *ep);
     bool fits(const send_op &op, const wire::answer &a) const;
     void on_cts(const std::byte *data, std::uint32_t bytes);
     void on_finish(const std::byte *data, std::uint32_t bytes);
@@ -471,6 +472,7 @@ private:
     bool copy_step(const copy_view &v, bool by_thread);       // both; false: none left
     static int move_bytes(const copy_view &v, std::uint64_t at, std::uint64_t bytes);
     bool leaves_to_receiver(const copy_job *job) const;
+    bool somebody_asks() const;
     unsigned do_copies();
     unsigned copy_a_piece(); // under the gate, outside a pass; open while it moves
     unsigned collect_finished_copies();
@@ -499,8 +501,8 @@ private:
     rendezvous_kind rendezvous_ = rendezvous_kind::automatic;
 
     gate gate_;
-    // How many there are of: rendezvous under way, counted messages in queues, whole messages that are expected,
-    // windows in use. Above 0 leave() looks at the board.
+    // Rendezvous under way, counted messages in queues, whole messages that are expected, windows in use. Above 0
+    // leave() looks at the board.
     std::uint32_t outstanding_ = 0;
     std::thread::id delivers_;              // completions, with MPI_THREAD_MULTIPLE: the others leave theirs to it
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end

@@ -131,8 +131,13 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source, std::
         if (route::shared == ep->way || ep->here) {
             stats_.add(stat::notices_posted);
             layout::slot &s = segment_.slot(ep->slot);
-            if (board_slot(&s).post(what, source, sequence).wake && waker_.wake(ep->slot, s)) {
+            if (!board_slot(&s).post(what, source, sequence).wake) {
+                continue;
+            }
+            if (waker_.wake(ep->slot, s)) {
                 stats_.add(stat::wakes_sent);
+            } else {
+                board_slot(&s).ring_failed();
             }
         } else if (route::network == ep->way && ep->node >= 0) {
             const bool kept = relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what,
@@ -406,7 +411,8 @@ void engine::end_wait() {
         leave();
         return;
     }
-    if (1 == waiting_.fetch_sub(1, std::memory_order_relaxed)) {
+    // Release and acquire: what others showed that this process is in comes before what the last one shows.
+    if (1 == waiting_.fetch_sub(1, std::memory_order_acq_rel)) {
         gate_.enter(); // the last one out looks at the board as anybody who leaves
         hide_wait();
         note_asked();

@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::uint32_t smallest_step = 32768;
 constexpr std::uint64_t receivers_moment_ns = 5000;
+constexpr std::uint64_t largest_step = 16777216; // a millisecond or two
+// After so much the thread looks at all else, as its timer and the transport do not reach it while it copies.
+constexpr std::uint64_t thread_look = 4194304;
 
 } // namespace
 
@@ -241,7 +244,8 @@ bool engine::copy_step(const copy_view &v, bool by_thread) {
 copy_view engine::large_view_of(copy_job *job) const {
     copy_view v = view_of(job);
     if (job->entry < 0) {
-        v.step = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(job->length / 4, v.step, 1U << 30));
+        const std::uint64_t most = std::max<std::uint64_t>(largest_step, v.step);
+        v.step = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(job->length / 4, v.step, most));
     }
     return v;
 }
@@ -273,7 +277,7 @@ unsigned engine::do_copies() {
         const copy_view v = large_view_of(job);
         while (copy_step(v, false)) {
             ++events;
-            if (nullptr != job->send && application_waits() && ring_.anything()) {
+            if (application_waits() && (nullptr != job->send ? ring_.anything() : somebody_asks())) {
                 return events; // it may be something to receive
             }
         }
@@ -322,10 +326,17 @@ unsigned engine::copy_a_piece() {
     return 0;
 }
 
+// Others count on this rank to look, as it shows that it is in MPI, or have had a request of it matched. Outside the
+// gate too.
+bool engine::somebody_asks() const { return called_for() || (board_.attached() && 0 != ring_.asked()); }
+
 bool engine::work_on_copies() {
     bool any = false;
-    while (!gate_.application_inside() && copy_step(thread_copy_, true)) {
+    std::uint64_t moved = 0;
+    while (moved < thread_look && !(any && somebody_asks()) && !gate_.application_inside() &&
+           copy_step(thread_copy_, true)) {
         any = true;
+        moved += thread_copy_.step;
         layout::slot *sender = thread_copy_.sender;
         if (nullptr != sender && board_slot(sender).waiting()) {
             break; // look() hands it the rest

@@ -105,16 +105,23 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
         return;
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source, a.sequence);
-    // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks
-    // at its ring when it leaves, we at its state when the answer is there: one sees the other.
-    if (wake_sender && rendezvous_kind::automatic == rendezvous_) {
-        layout::slot &s = segment_.slot(ep->slot);
-        std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
-        // Or it has taken the answer already, moved the data and gone on: nobody is to be woken for that.
-        if (!board_slot(&s).active() && (nullptr != ep->pending_head || ep->ring.holds_more_than(0)) &&
-            waker_.wake(ep->slot, s)) {
-            stats_.add(stat::wakes_sent);
-        }
+    if (wake_sender) {
+        wake_if_gone(ep);
+    }
+}
+
+// With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks at its ring when it
+// leaves, we at its state when the answer is there: one sees the other.
+void engine::wake_if_gone(endpoint *ep) {
+    if (rendezvous_kind::automatic != rendezvous_ || route::shared != ep->way) {
+        return;
+    }
+    layout::slot &s = segment_.slot(ep->slot);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
+    // Or it has taken the answer already, moved the data and gone on: nobody is to be woken for that.
+    if (!board_slot(&s).active() && (nullptr != ep->pending_head || ep->ring.holds_more_than(0)) &&
+        waker_.wake(ep->slot, s)) {
+        stats_.add(stat::wakes_sent);
     }
 }
 

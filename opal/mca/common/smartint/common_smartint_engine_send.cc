@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 
 namespace smartint {
 namespace {
 
 constexpr std::size_t most_early_bytes = 4194304; // of all peers together
+constexpr std::uint64_t forgotten_us = 100000;    // a notice without its message; the receiver's patience is longer
 
 // Inlined: where the header's size is known, it and what shares its line are copied without a call.
 inline __attribute__((always_inline)) network::result into_ring(ring_producer &ring, std::uint32_t own_slot,
@@ -205,6 +207,7 @@ void engine::leave_behind(send_op *op) {
 
 bool engine::flush_queue(endpoint *ep) {
     bool any = false;
+    bool answers = false;
     while (nullptr != ep->pending_head) {
         pending_message *m = ep->pending_head;
         const auto r = transmit(ep, m->whole(), m->bulk);
@@ -221,7 +224,11 @@ bool engine::flush_queue(endpoint *ep) {
             sent_calls_.push_back({m->sent, m->arg, true});
         }
         after_sent(m->type, m->op);
+        answers = answers || wire::cts == m->type;
         delete m;
+    }
+    if (answers) {
+        wake_if_gone(ep); // it may have been in when there was no room for it
     }
     return any;
 }
@@ -254,7 +261,7 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
         op->state = op_state::rts_sent;
         if (may_postpone(*op)) {
             keep_notice(op);
-        } else if (!op->noticed) {
+        } else if (0 == op->noticed_us || now_us() - op->noticed_us > forgotten_us) {
             post_rts_notice(op);
         }
     }
@@ -341,7 +348,7 @@ void engine::send_rts(send_op *op) {
     ++open_sends_;
     op->sequence = ++ep->rts_out;
     ep->asked_at = receives_begun_;
-    op->noticed = false;
+    op->noticed_us = 0;
     std::byte behind[wire::max_key + wire::max_network_address];
     const wire::rendezvous r = compose_rts(op, behind);
     stats_.add(stat::rts_sent);
@@ -355,7 +362,7 @@ void engine::send_rts(send_op *op) {
     const auto how = send_or_queue(ep, {wire::rts, r, behind, r.key_bytes + std::uint32_t{r.address_bytes}}, op);
     if (sent::queued == how && network_.unused(ep->control)) {
         // The peer must take part in the connection first: what wakes it for that is the notice.
-        op->noticed = true;
+        op->noticed_us = now_us();
         post_rts_notice(op);
     }
 }

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common_smartint_relax.h"
+
 namespace smartint {
 namespace {
 
@@ -34,12 +36,13 @@ void gate::set_mode(mode m) {
     }
 }
 
-void gate::heavy_fence() const {
+// Registered in set_mode(), and so not refused; but for a filter of system calls that was put up since.
+bool gate::heavy_fence() const {
     if (mode::asymmetric == mode_) {
-        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED); // registered in set_mode(): the kernel does not refuse it
-    } else {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+        return 0 == membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return true;
 }
 
 // The application has said `inside`, so the thread either saw it and is giving up, or is in
@@ -49,7 +52,7 @@ __attribute__((noinline)) void gate::wait_for_thread() {
         if (open == claim_.load(std::memory_order_acquire)) { // G2
             return;
         }
-        __builtin_ia32_pause();
+        relax();
     }
     for (;;) {
         std::uint32_t seen = claim_.load(std::memory_order_acquire); // G2
@@ -74,12 +77,14 @@ bool gate::claim() {
         }
         return true;
     }
+    no_fence_ = false;
     if (0 != inside_.load(std::memory_order_relaxed)) {
         return false; // spare the fence: it is in
     }
     claim_.store(claimed, std::memory_order_relaxed); // G3
-    heavy_fence();
-    if (0 != inside_.load(std::memory_order_acquire)) { // G4
+    const bool fence = heavy_fence();
+    no_fence_ = !fence;
+    if (!fence || 0 != inside_.load(std::memory_order_acquire)) { // G4
         release();
         return false;
     }

@@ -79,6 +79,9 @@ public:
     // Interrupt thread side: never waits, false when the application is inside.
     bool claim();
     void release();
+    // By the interrupt thread: its last claim failed because the kernel refused what the gate is made of. It can never
+    // be in again, nor does the application wait for it.
+    bool out_of_use() const { return no_fence_; }
 
     // Locked mode: around a call into code of others, which may take a lock that another thread holds while it enters.
     // The gate is open meanwhile, however deep this thread is in it; the interrupt thread stays out. Elsewhere nothing.
@@ -96,7 +99,7 @@ public:
 
     // By the interrupt thread: what it stored before is seen by an application that leaves from now on and then looks,
     // behind a compiler fence alone.
-    void fence_application() const { heavy_fence(); }
+    void fence_application() const { heavy_fence(); } // refused: the next claim will be, too
     bool asymmetric() const { return mode::asymmetric == mode_; }
 
     // For the interrupt thread's own decision to sleep: a hint.
@@ -112,7 +115,7 @@ private:
             std::atomic_thread_fence(std::memory_order_seq_cst);
         }
     }
-    void heavy_fence() const;
+    bool heavy_fence() const;
     void wait_for_thread();
     std::uint32_t lend(); // how deep it was, for take_back
     void take_back(std::uint32_t depth);
@@ -129,6 +132,7 @@ private:
     // line of the interrupt thread
     enum : std::uint32_t { open = 0, claimed = 1, awaited = 2 /* claimed, and the application sleeps */ };
     alignas(64) std::atomic<std::uint32_t> claim_{open};
+    bool no_fence_ = false; // the interrupt thread's
     std::recursive_mutex mutex_;
     std::uint32_t lent_ = 0; // to how many; under the mutex
 };

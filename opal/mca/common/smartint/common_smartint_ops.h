@@ -197,11 +197,11 @@ struct send_op {
     std::uint64_t lingers_since = 0; // ns: all is handed over, and its caller is kept; see engine::lingers
     bool writing = false;            // a network write is not completed; `completion` is in use
     network_completion completion;
-    network_memory memory;      // registered, for a read or write by the network
-    network_key key;            // of the receiver's memory
-    std::uint64_t begun = 0;    // the number of its rendezvous among this process's, 0: none
-    std::uint32_t sequence = 0; // of its RTS
-    bool noticed = false;       // its notice went out before the RTS did
+    network_memory memory;        // registered, for a read or write by the network
+    network_key key;              // of the receiver's memory
+    std::uint64_t begun = 0;      // the number of its rendezvous among this process's, 0: none
+    std::uint32_t sequence = 0;   // of its RTS
+    std::uint64_t noticed_us = 0; // when its notice went out before the RTS did, or 0
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;

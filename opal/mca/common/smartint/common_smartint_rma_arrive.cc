@@ -205,6 +205,7 @@ void rma::carry_out(rma_peer *p, const wire::rma_head &h, const std::vector<rma_
         ++p->posts;
         p->wants_wake = 0 != (h.flags & wire::rma_nonblocking);
         disarm(&p->armed);
+        arm_flush(p);
         return;
     case kind::barrier:
         on_barrier(p->window, h.id, h.at);

@@ -14,6 +14,7 @@
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
+#include "common_smartint_wake.h"
 
 namespace smartint {
 namespace {
@@ -24,7 +25,11 @@ constexpr unsigned most_tries = 200;          // in the call, before the target 
 constexpr unsigned spins = 64;                // before the processor is given to others
 constexpr unsigned look_every = 16384;        // whether the one waited for lives
 
-bool dead(std::uint32_t pid) { return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno); }
+// Or nobody has waited for it yet: mpirun may be slow to.
+bool dead(std::uint32_t pid) {
+    return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno) ||
+           ended_start_time == process_start_time(pid);
+}
 
 } // namespace
 

@@ -8,11 +8,9 @@
 #include <cstdint>
 
 #include "common_smartint_layout.h"
+#include "common_smartint_relax.h"
 
 namespace smartint {
-
-// One turn of a loop that waits for another processor.
-inline void relax() { __builtin_ia32_pause(); }
 
 // Take the lock if it is free for that. from_queue: though some stand in the member's queue; for
 // the member itself, which lets the first of them have it.

@@ -264,6 +264,7 @@ rma::step rma::run(rma_peer *p, rma_item *i) {
 rma::step rma::over(rma_peer *p, rma_item *i) {
     take_head(p);
     disarm(&p->armed);
+    arm_flush(p); // the request may have been for that
     end(i);
     return step::done;
 }

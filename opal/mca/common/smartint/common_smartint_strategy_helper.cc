@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common_smartint_log.h"
 #include "common_smartint_schedule.h"
 
 namespace smartint {
@@ -138,6 +139,12 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     }
     while (!t.stop_requested()) {
         if (!e.the_gate().claim()) {
+            if (e.the_gate().out_of_use()) {
+                tell(topic::no_thread, "membarrier", "the kernel refuses since this process began");
+                t.set_timer(0);
+                t.hush();
+                return;
+            }
             if (late) {
                 e.note_timer_missed(true); // before parking: whoever leaves without having looked rings
             }
@@ -156,7 +163,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
             events += e.pass(true);
         }
         called = true;
-        if (late) {
+        if (late || waited_for_copies) { // no timer is heard between its pieces
             late = false;
             e.take_what_is_postponed();
         }
