@@ -11,8 +11,8 @@ enum { CELLS = 4, TRIES = 3, PUT = 7 };
 static const double patience = 10; // seconds: what comes needs a few milliseconds
 static const int begins = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
-static MPI_Win win, news;
-static int64_t *memory, *told;
+static MPI_Win win, news, unlocked;
+static int64_t *memory, *told, *mine;
 
 // No call of MPI.
 static void compute_until_put(const int64_t *there, const char *what) {
@@ -75,42 +75,69 @@ static void post_goes_out(MPI_Group origin, MPI_Group target) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+// In a window that may be locked a fence is waited for though it ends no epoch of fences: behind it all is seen that
+// others did under locks before they came to it, and nothing that its process stores then is seen by them before.
+static void locks_before_are_seen(void) {
+    int64_t before = -1;
+    begin_try();
+    if (1 == my_rank) {
+        usleep(20000);
+        put_locked(0, win);
+        MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+        MPI(MPI_Get(&before, 1, MPI_INT64_T, 0, 1, 1, MPI_INT64_T, win));
+        MPI(MPI_Win_unlock(0, win));
+    }
+    MPI(MPI_Win_fence(0, win));
+    if (0 == my_rank) {
+        CHECK(PUT == *memory, "what was put before the fence under a lock is not there");
+        memory[1] = PUT;
+    } else if (1 == my_rank) {
+        CHECK(0 == before, "got %" PRId64 ", which was stored behind the fence", before);
+    }
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    memory[1] = 0;
+}
+
 // Programs take a fetch of their own memory for done when the call returns, where the fence before it might have been a
-// barrier. One that may not be, MPI_MODE_NOPRECEDE says, nobody waits for.
+// barrier: in a window that nobody locks it is none. One that may not be, MPI_MODE_NOPRECEDE says, nobody waits for.
 static void own_is_fetched(void) {
     const int64_t one = 1, seven = 7, zero = 0;
     int64_t was = -1;
+    *mine = 0;
     begin_try();
     if (1 == my_rank) {
         usleep(20000);
     }
-    MPI(MPI_Win_fence(0, win));
-    MPI(MPI_Compare_and_swap(&seven, &zero, &was, MPI_INT64_T, my_rank, 0, win));
-    CHECK(0 == was && 7 == *memory, "swapped %" PRId64 ", there is %" PRId64, was, *memory);
-    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    MPI(MPI_Win_fence(0, unlocked));
+    MPI(MPI_Compare_and_swap(&seven, &zero, &was, MPI_INT64_T, my_rank, 0, unlocked));
+    CHECK(0 == was && 7 == *mine, "swapped %" PRId64 ", there is %" PRId64, was, *mine);
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, unlocked));
+    *mine = 0;
     begin_try();
     if (1 == my_rank) {
         usleep(20000);
     }
-    MPI(MPI_Win_fence(0, win));
-    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, win));
-    CHECK(0 == was && 1 == *memory, "fetched %" PRId64 ", there is %" PRId64, was, *memory);
-    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    MPI(MPI_Win_fence(0, unlocked));
+    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, unlocked));
+    CHECK(0 == was && 1 == *mine, "fetched %" PRId64 ", there is %" PRId64, was, *mine);
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, unlocked));
+    *mine = 0;
     begin_try();
     if (1 == my_rank) {
         MPI(MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
-    MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
-    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, win));
+    MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, unlocked));
+    MPI(MPI_Fetch_and_op(&one, &was, MPI_INT64_T, my_rank, 0, MPI_SUM, unlocked));
     if (0 == my_rank) {
         MPI(MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
     }
-    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-    CHECK(0 == was && 1 == *memory, "fetched %" PRId64 ", there is %" PRId64, was, *memory);
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, unlocked));
+    CHECK(0 == was && 1 == *mine, "fetched %" PRId64 ", there is %" PRId64, was, *mine);
 }
 
 int main(int argc, char **argv) {
     MPI_Group all, origin, target;
+    MPI_Info info;
     const int zero = 0, one = 1;
     begin(&argc, &argv, 2);
     MPI(MPI_Comm_group(MPI_COMM_WORLD, &all));
@@ -118,13 +145,20 @@ int main(int argc, char **argv) {
     MPI(MPI_Group_incl(all, 1, &one, &target));
     MPI(MPI_Win_allocate(CELLS * sizeof(*memory), sizeof(*memory), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     MPI(MPI_Win_allocate(sizeof(*told), sizeof(*told), MPI_INFO_NULL, MPI_COMM_WORLD, &told, &news));
+    MPI(MPI_Info_create(&info));
+    MPI(MPI_Info_set(info, "no_locks", "true"));
+    MPI(MPI_Win_allocate(sizeof(*mine), sizeof(*mine), info, MPI_COMM_WORLD, &mine, &unlocked));
+    MPI(MPI_Info_free(&info));
+    memory[1] = 0;
     for (int try = 0; try < TRIES; ++try) {
+        locks_before_are_seen();
         if (n_ranks > 2) {
             barrier_goes_on();
         }
         post_goes_out(origin, target);
         own_is_fetched();
     }
+    MPI(MPI_Win_free(&unlocked));
     MPI(MPI_Win_free(&news));
     MPI(MPI_Win_free(&win));
     MPI(MPI_Group_free(&all));

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: processes that hold several exclusive locks at once, taken always in the same order, do not wait for
 // each other for ever: of several targets, the own one among them or not, of one target in several windows, of a target
-// whose lock is asked for by a thread while another thread waits. What each does under all of its locks is counted.
-// rma_nested ROUNDS [multiple]
+// whose lock is asked for by a thread while another thread waits, of all targets of a window. What each does under all
+// of its locks is counted. rma_nested ROUNDS [multiple]
 #include "check.h"
 
 #include <pthread.h>
@@ -102,6 +102,34 @@ static void of_threads(void) {
     }
 }
 
+// All of one window behind one lock of another: rank 0 has asked for the lock, which rank 1 holds, when it comes to
+// lock all; rank 1 wants rank 0's lock of that window, in the same order, and lets go of the first when it has had it.
+static void of_all(void) {
+    for (int i = 0; my_rank < 2 && i < rounds; ++i) {
+        if (1 == my_rank) {
+            MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window[0]));
+            MPI(MPI_Send(NULL, 0, MPI_BYTE, 0, 8, MPI_COMM_WORLD));
+            if (0 == i % 8) {
+                usleep(2000);
+            }
+            MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window[1]));
+            count_there(0, window[1]);
+            MPI(MPI_Win_unlock(0, window[1]));
+            MPI(MPI_Win_unlock(1, window[0]));
+        } else {
+            MPI(MPI_Recv(NULL, 0, MPI_BYTE, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window[0]));
+            MPI(MPI_Win_lock_all(0, window[1]));
+            count_there(1, window[0]);
+            MPI(MPI_Win_unlock_all(window[1]));
+            MPI(MPI_Win_unlock(1, window[0]));
+        }
+    }
+    for (int k = 0; k < WINDOWS; ++k) {
+        expect(1 - k == my_rank ? rounds : 0, window[k], cells[k], "all of a window");
+    }
+}
+
 int main(int argc, char **argv) {
     int level;
     MPI_Init_thread(&argc, &argv, argc > 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
@@ -117,6 +145,7 @@ int main(int argc, char **argv) {
         of_targets(2, 2, 1); // none of them its own
     }
     of_windows();
+    of_all();
     if (MPI_THREAD_MULTIPLE == level) {
         of_threads();
     }

@@ -79,6 +79,42 @@ static void freed_communicator(size_t n, int immediate) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+static int handled;
+
+static void count_error(MPI_Comm *unused, int *code, ...) {
+    (void) unused;
+    handled += MPI_ERR_BUFFER == error_class(*code);
+}
+
+// One of several that are started cannot be: the handler hears of it, and the others are.
+static void start_all(void) {
+    test_note = "several persistent sends, one without room";
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI(MPI_Comm_create_errhandler(count_error, &handler));
+    MPI(MPI_Comm_set_errhandler(comm, handler));
+    if (0 == my_side) {
+        MPI_Request requests[2];
+        fill(buf, N, 9);
+        MPI(MPI_Bsend_init(buf, LARGE, MPI_BYTE, my_peer, TAG, comm, &requests[0]));
+        MPI(MPI_Send_init(buf, N, MPI_BYTE, my_peer, TAG, comm, &requests[1]));
+        MPI_Startall(2, requests); // what it returns Open MPI has not settled
+        CHECK(1 == handled, "the handler was called %d times", handled);
+        MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        MPI(MPI_Request_free(&requests[0]));
+        MPI(MPI_Request_free(&requests[1]));
+    } else if (1 == my_side) {
+        MPI_Status status;
+        memset(buf, 0, N);
+        MPI(MPI_Recv(buf, N, MPI_BYTE, my_peer, TAG, comm, &status));
+        CHECK_STATUS(&status, my_peer, TAG, N);
+        VERIFY(buf, N, 9, "message of the one that could start");
+    }
+    MPI(MPI_Errhandler_free(&handler));
+    MPI(MPI_Comm_free(&comm));
+}
+
 // Refused for want of room, started again when there is some.
 static void start_again(void) {
     test_note = "a persistent buffered send without room";
@@ -121,6 +157,7 @@ int main(int argc, char **argv) {
         freed_communicator(LARGE, immediate);
     }
     start_again();
+    start_all();
     guarded_free(buf, LARGE);
     return finish();
 }

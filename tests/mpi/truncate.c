@@ -85,11 +85,12 @@ static void truncated(size_t sent, size_t room, int strided, int way) {
     }
 }
 
-// The communicator's handle is freed between Mprobe and Mrecv: its error handler counts until then.
-static void of_a_freed_communicator(size_t n) {
+// The communicator's handle is freed between Mprobe and Mrecv, or before an Irecv or Imrecv is waited for: its error
+// handler counts until then.
+static void of_a_freed_communicator(size_t n, int way) {
     MPI_Comm freed;
     unsigned char *buf = guarded_alloc(n);
-    snprintf(note, sizeof(note), "Mrecv of %zu bytes after the communicator was freed", n);
+    snprintf(note, sizeof(note), "%zu bytes, %s, after the communicator was freed", n, way_name[way]);
     MPI(MPI_Comm_dup(comm, &freed));
     MPI(MPI_Comm_set_errhandler(freed, MPI_ERRORS_RETURN));
     if (0 == my_side) {
@@ -98,9 +99,22 @@ static void of_a_freed_communicator(size_t n) {
         MPI(MPI_Comm_free(&freed));
     } else if (1 == my_side) {
         MPI_Message message;
-        MPI(MPI_Mprobe(my_peer, TAG, freed, &message, MPI_STATUS_IGNORE));
+        MPI_Request request;
+        int rc = MPI_SUCCESS;
+        if (EXPECTED == way) {
+            MPI(MPI_Irecv(buf, (int) n / 2, MPI_BYTE, my_peer, TAG, freed, &request));
+        } else {
+            MPI(MPI_Mprobe(my_peer, TAG, freed, &message, MPI_STATUS_IGNORE));
+        }
+        if (UNEXPECTED == way) {
+            MPI(MPI_Imrecv(buf, (int) n / 2, MPI_BYTE, &message, &request));
+        }
         MPI(MPI_Comm_free(&freed));
-        int rc = MPI_Mrecv(buf, (int) n / 2, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        if (MATCHED_PROBE == way) {
+            rc = MPI_Mrecv(buf, (int) n / 2, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        } else {
+            rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
         CHECK(MPI_ERR_TRUNCATE == error_class(rc), "error class %d, expected MPI_ERR_TRUNCATE", error_class(rc));
     } else {
         MPI(MPI_Comm_free(&freed));
@@ -203,7 +217,9 @@ int main(int argc, char **argv) {
     among_many(100);
     among_many(200000);
     for (int big = 0; !lenient && big < 2; ++big) {
-        of_a_freed_communicator(big ? 200000 : 100);
+        for (int way = 0; way < N_WAYS; ++way) {
+            of_a_freed_communicator(big ? 200000 : 100, way);
+        }
     }
     MPI(MPI_Comm_free(&comm));
     return finish();

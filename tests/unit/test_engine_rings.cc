@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Who rings an interrupt thread and what it finds: for nothing, while the application is in its engine, as it leaves.
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "harness_exchange.h"
 
@@ -123,6 +125,52 @@ TEST_F(computing, a_rank_rings_its_own_thread_for_the_sends_of_its_last_wait_onl
     n.receive(n.b, second);
     n.drive("all", [&] { return 1 == later.delivered && 1 == second.delivered && 1 == other.delivered; });
     EXPECT_EQ(-1, second.differs(big, 4));
+}
+
+TEST_F(computing, a_sender_who_stops_waiting_before_an_answer_that_found_no_room_is_woken_for_it) {
+    node_pair n(parameters("auto"));
+    n.a.start_thread(); // the other one sends what it has queued in its calls alone
+    wait_until("it sleeps", [&] { return engine_access::parked(n.a); });
+    test_recv r;
+    test_send s;
+    r.aim(big, ctx, 0, tag);
+    s.aim(n.to_b, big, 3, ctx, 0, tag);
+    n.send(n.a, s);
+    n.b.progress();
+    wait_until("it sleeps", [&] { return engine_access::parked(n.a); });
+    n.a.begin_wait();
+    std::vector<std::unique_ptr<test_send>> many; // until its ring is full
+    while (nullptr == n.to_a->pending_head) {
+        many.push_back(std::make_unique<test_send>());
+        many.back()->aim(n.to_a, 4000, 5, ctx, 1, tag + 7);
+        n.b.enter();
+        n.b.send(many.back().get());
+        n.b.leave();
+    }
+    n.b.enter();
+    n.b.receive(&r); // its answer stands behind them
+    n.b.leave();
+    EXPECT_EQ(1U, count(n.b, stat::pushes_requested));
+    for (std::size_t i = 0; i < many.size(); ++i) {
+        n.a.pass(false); // all that is there, but for what stands in the other's queue
+    }
+    n.a.end_wait();
+    wait_until("it sleeps", [&] { return engine_access::parked(n.a); });
+    EXPECT_EQ(0U, count(n.a, stat::writes_thread));
+    n.b.enter();
+    n.b.pass(false, false); // sends it, and copies nothing
+    n.b.leave();
+    wait_until("its thread", [&] { return 1 == count(n.a, stat::writes_thread); });
+    EXPECT_EQ(-1, r.differs(big, 3));
+    std::vector<std::unique_ptr<test_recv>> others;
+    for (std::size_t i = 0; i < many.size(); ++i) {
+        others.push_back(std::make_unique<test_recv>());
+        others.back()->aim(4000, ctx, 1, tag + 7);
+        n.receive(n.a, *others.back());
+    }
+    n.drive("all", [&] {
+        return 1 == s.delivered && 1 == r.delivered && 1 == many.back()->delivered && 1 == others.back()->delivered;
+    });
 }
 
 // It sleeps until the network has something, and has no timer: what begins inside the node is told by a ring.

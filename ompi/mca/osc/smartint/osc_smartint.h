@@ -127,6 +127,12 @@ struct module {
             hand = at_hand{};
         }
     }
+    // What a refused MPI_Win_free has put by. By the calls of which one comes before the next one that succeeds.
+    void mend_handle() {
+        if (-1 != fortran_number) {
+            win->w_f_to_c_index = std::exchange(fortran_number, -1);
+        }
+    }
     bool passive() const { return all_locked || !locks.empty(); }
     bool allocates() const { return MPI_WIN_FLAVOR_ALLOCATE == flavor || shared(); }
     bool shared() const { return MPI_WIN_FLAVOR_SHARED == flavor; }

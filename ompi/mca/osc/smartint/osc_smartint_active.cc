@@ -37,9 +37,11 @@ int begin_fence(module &m, int assertion, rma_sync *sync, bool requested) {
     if (m.passive() || m.started || 0 != m.exposures) {
         return MPI_ERR_RMA_SYNC;
     }
-    // A fence that ends nothing need not be waited for: what follows it is put off until all are
-    // in. Into memory they share processes may store without a call.
-    const bool ends = m.fence_exposes && 0 == (assertion & MPI_MODE_NOPRECEDE);
+    // A fence that ends nothing need not be waited for: what follows it is put off until all are in. Into memory they
+    // share processes may store without a call. And what others did in a window that may be locked, before they come to
+    // this fence, is to be seen behind it; only the program knows that there was nothing.
+    const bool may_end = m.fence_exposes || 0 == (m.win->w_flags & OMPI_WIN_NO_LOCKS);
+    const bool ends = may_end && 0 == (assertion & MPI_MODE_NOPRECEDE);
     const bool awaited = ends || m.shared() || requested;
     engine::instance().one_sided().fence(m.window, awaited ? sync : nullptr);
     m.fence_ahead = !awaited && 0 == (assertion & MPI_MODE_NOPRECEDE);
@@ -76,6 +78,7 @@ int begin_start(module &m, ompi_group_t *group, int assertion, rma_sync *sync) {
 
 int begin_complete(module &m, rma_sync *sync) {
     m.forget_hand();
+    m.mend_handle();
     if (!m.started) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -104,6 +107,7 @@ int begin_post(module &m, ompi_group_t *group, int assertion, bool nonblocking) 
 }
 
 int begin_wait(module &m, rma_sync *sync) {
+    m.mend_handle();
     if (0 == m.exposures) {
         return MPI_ERR_RMA_SYNC;
     }

@@ -71,6 +71,7 @@ int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, b
 
 int begin_unlock(module &m, int target, rma_sync *sync) {
     m.forget_hand();
+    m.mend_handle();
     if (!m.locks.contains(target)) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -104,6 +105,7 @@ int begin_lock_all(module &m, int assertion, rma_sync *sync) {
 
 int begin_unlock_all(module &m, rma_sync *sync) {
     m.forget_hand();
+    m.mend_handle();
     if (!m.all_locked) {
         return MPI_ERR_RMA_SYNC;
     }
@@ -140,7 +142,11 @@ int osc_smartint_unlock(int target, ompi_win_t *win) noexcept {
     return blocking(of(win), [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
+// Behind the locks that this thread has asked for and not been granted: with all calls in one order in all processes
+// nobody waits for ever, and what follows this one may take locks without a call of its own.
 int osc_smartint_lock_all(int assertion, ompi_win_t *win) noexcept {
+    const std::uint32_t thread = this_thread();
+    wait_until([&] { return !one_sided().asks_for_locks(thread); });
     return open_and_wait(of(win), [&](module &m, rma_sync *s) { return begin_lock_all(m, assertion, s); });
 }
 

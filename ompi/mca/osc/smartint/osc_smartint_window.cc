@@ -344,9 +344,7 @@ int osc_smartint_free(ompi_win_t *win) noexcept {
     module &m = of(win);
     {
         const inside here;
-        if (-1 != m.fortran_number) {
-            win->w_f_to_c_index = std::exchange(m.fortran_number, -1);
-        }
+        m.mend_handle();
         if (m.passive() || m.started || 0 != m.exposures) {
             return refuse_to_free(win, m);
         }

@@ -134,7 +134,10 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
     return rc;
 }
 
+// MPI_Startall takes no notice of what this returns, and calls no handler: so all are started, and a handler is called
+// here. MPI_Start hands on what it gets.
 int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
+    int error = OMPI_SUCCESS;
     for (std::size_t i = 0; i < count; ++i) {
         ompi_request_t *q = requests[i];
         if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
@@ -144,10 +147,14 @@ int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
         const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
                              : begin_receive(reinterpret_cast<receive_request *>(q));
         if (OMPI_SUCCESS != rc) {
-            return ompi_errcode_get_mpi_code(rc); // MPI_Start hands on what it gets
+            ompi_communicator_t *comm =
+                sends ? reinterpret_cast<send_request *>(q)->comm : reinterpret_cast<receive_request *>(q)->comm;
+            const int code = ompi_errcode_get_mpi_code(rc);
+            error = OMPI_SUCCESS == error ? code : error;
+            ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, "MPI_Start");
         }
     }
-    return OMPI_SUCCESS;
+    return error;
 }
 
 } // extern "C"

@@ -164,7 +164,11 @@ template <class R> void release(R *r, opal_free_list_t *list) {
     if (nullptr != r->datatype) {
         OMPI_DATATYPE_RELEASE(r->datatype);
     }
-    OBJ_RELEASE(r->comm);
+    if (MPI_SUCCESS == r->super.req_status.MPI_ERROR) {
+        OBJ_RELEASE(r->comm);
+    } else { // MPI_Wait and its like free the request before they look for the communicator's handler
+        release_later(r->comm);
+    }
     OMPI_REQUEST_FINI(&r->super);
     leaves_us(r);
     opal_free_list_return(list, &r->super.super);

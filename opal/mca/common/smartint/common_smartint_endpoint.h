@@ -80,7 +80,7 @@ inline constexpr std::uint32_t least_payload = 256;
 struct endpoint {
     std::uint64_t name = 0;       // job << 32 | process
     std::uint32_t full_round = 0; // of the engine's rounds through its sends: the one in which it took no more
-    std::uint32_t open_sends = 0; // that wait for an answer of it, or move
+    std::uint32_t open_sends = 0; // that wait for an answer of it, or move; begun before MPI_Finalize
     route way = route::network;
     std::uint16_t slot = 0; // on this node, for route::shared
     std::uint32_t pid = 0;
@@ -117,6 +117,7 @@ struct parting {
     unsigned receives = 0;         // whose data comes over a connection of its own
     std::vector<endpoint *> peers; // of other jobs
     std::uint64_t heard_us = 0;    // something came by the network, or the last of them was lost
+    std::uint64_t looked_us = 0;   // when it was last looked whether anything came
 
     bool any() const { return 0 != receives || !peers.empty(); }
 };

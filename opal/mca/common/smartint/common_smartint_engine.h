@@ -188,18 +188,8 @@ public:
     // For a call that begins an operation: delivers that one's completion, if it is over and no other's stands before
     // it. Others' are left to progress(): their callbacks may need a lock that the caller holds, or the caller may be
     // in a callback itself, and not all of coll/adapt's bear that.
-    void finish_operation(recv_op *op) {
-        if (done_receives_.is_all(op)) {
-            done_receives_.take();
-            hooks_.receive_done(op);
-        }
-    }
-    void finish_operation(send_op *op) {
-        if (done_sends_.is_all(op)) {
-            done_sends_.take();
-            hooks_.send_done(op);
-        }
-    }
+    void finish_operation(recv_op *op) { finish_alone(done_receives_, op, hooks_.receive_done); }
+    void finish_operation(send_op *op) { finish_alone(done_sends_, op, hooks_.send_done); }
 
     // ---- interrupt thread's side (look: engine_progress.cc; the others where their subject is)
     thread_view look(); // under the gate; re-arms settled requests, hands copies to senders that came to wait
@@ -331,7 +321,7 @@ private:
 
     // ---- a node without an idle core (engine_crowded.cc)
     bool crowded();
-    bool count_units(std::uint32_t *count, bool *all_there) const;
+    bool count_units(std::uint32_t *count, bool *all_there);
     bool look_for_idle_cores();
     bool a_unit_each();
     bool may_postpone(const send_op &op);
@@ -357,6 +347,7 @@ private:
     void watch(endpoint *ep);
     void note_lost(endpoint *ep);
     unsigned fail_peer_operations(endpoint *ep); // how many
+    static bool owes(const endpoint *ep);
     bool owes_other_jobs();
 
     // ---- messages that go out (engine_send.cc)
@@ -389,6 +380,12 @@ private:
 
     // ---- messages that come in (engine_progress.cc takes them, engine_recv.cc matches them)
     void deliver_completions();
+    template <class O, class F> static void finish_alone(done_list<O> &done, O *op, F tell) {
+        if (done.is_all(op)) {
+            done.take();
+            tell(op);
+        }
+    }
     inline unsigned look_at_ring(bool by_thread);
     bool network_is_due();
     unsigned look_at_network();

@@ -36,13 +36,21 @@ bool engine::crowded() {
 
 // Units that the ranks of this node may run on, all together. False: not known, as long as some are not there; or ever,
 // where one is bound beyond the table's end.
-bool engine::count_units(std::uint32_t *count, bool *all_there) const {
+bool engine::count_units(std::uint32_t *count, bool *all_there) {
+    // One that never comes, as it makes no window, is asked for again and again: of it alone.
+    const auto attached = [this](std::uint32_t i) {
+        return 1 == segment_.slot(i).control.attached.load(std::memory_order_acquire); // A1
+    };
+    *all_there = false;
+    if (!attached(put_off_.missing)) {
+        return false;
+    }
     std::uint64_t units[layout::cpu_mask_words] = {};
     bool known = true;
     for (std::uint32_t i = 0; i < segment_.slots(); ++i) {
         const auto &c = segment_.slot(i).control;
-        if (1 != c.attached.load(std::memory_order_acquire)) { // A1
-            *all_there = false;
+        if (!attached(i)) {
+            put_off_.missing = i;
             return false;
         }
         bool any = false;

@@ -126,7 +126,7 @@ bool engine::connect(endpoint *ep, bool bulk) {
 // The peer can't be reached any more: its operations fail, once, with one message.
 void engine::lose(endpoint *ep) {
     note_lost(ep);
-    if (!ep->told && (!at_end_ || of_another_job(ep))) { // else nobody is left who waits for it
+    if (!ep->told && (!at_end_ || (of_another_job(ep) && owes(ep)))) { // else nobody is left who waits for it
         ep->told = true;
         std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
         if (of_another_job(ep)) { // spawned, or connected to
@@ -164,11 +164,21 @@ void engine::watch(endpoint *ep) {
 
 // A send may have returned before its message was out, or its request may have been freed, and the peer may receive it
 // long after this process would have ended.
+//
+// What Open MPI itself sends in MPI_Finalize, and does not wait for, is none of it: with several communicators that
+// span jobs a word to each of their processes, which may have ended long ago.
+bool engine::owes(const endpoint *ep) {
+    bool any = 0 != ep->open_sends;
+    for (const pending_message *m = ep->pending_head; nullptr != m && !any; m = m->next) {
+        any = nullptr == m->op || m->op->owed || 0 == m->op->id;
+    }
+    return any;
+}
+
 bool engine::owes_other_jobs() {
     return std::any_of(endpoints_.begin(), endpoints_.end(), [this](const auto &ep) {
         return route::network == ep->way && !ep->lost && of_another_job(ep.get()) &&
-               (0 != ep->open_sends || nullptr != ep->pending_head ||
-                (nullptr != ep->control && network_.unsent(ep->control)) ||
+               (owes(ep.get()) || (nullptr != ep->control && network_.unsent(ep->control)) ||
                 (nullptr != ep->bulk && network_.unsent(ep->bulk)));
     });
 }
@@ -240,6 +250,16 @@ void engine::orphan(recv_op *op) {
 // Nothing came for so long that nothing will.
 void engine::see_off() {
     constexpr std::uint64_t grace_us = 2000000, longest_us = 10 * grace_us; // of others something may always come
+    // A time in which nobody looked, as this process computed without a thread or was stopped, is none in which nothing
+    // came.
+    constexpr std::uint64_t gap_us = grace_us / 2;
+    const std::uint64_t since = now_us() - std::exchange(parting_.looked_us, now_us());
+    if (since > gap_us) {
+        const auto later = [since](std::uint64_t *t) { *t = std::min(*t + since, now_us()); };
+        later(&parting_.heard_us);
+        std::for_each(parting_.peers.begin(), parting_.peers.end(), [&](endpoint *ep) { later(&ep->lost_us); });
+        receives_.each([&](recv_op *op) { later(&op->heard_us); });
+    }
     for (std::size_t i = 0; i < parting_.peers.size();) {
         endpoint *ep = parting_.peers[i];
         const std::uint64_t now = now_us(); // what ends here may find another one lost
@@ -258,10 +278,16 @@ void engine::see_off() {
     }
     const std::uint64_t now = now_us();
     receives_.each([&](recv_op *op) {
-        if (!op->orphaned || 0 != op->unpacking || now - std::min(now, op->heard_us) < grace_us) {
+        if (!op->orphaned || 0 != op->unpacking) {
             return;
         }
+        // Several of them come one after the other, over one connection.
         endpoint *ep = op->peer;
+        const std::uint64_t heard =
+            now - std::min(now, ep->lost_us) < longest_us ? std::max(op->heard_us, parting_.heard_us) : op->heard_us;
+        if (now - std::min(now, heard) < grace_us) {
+            return;
+        }
         op->failed = true;
         complete(op);
         lose(ep);

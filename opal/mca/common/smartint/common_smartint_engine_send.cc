@@ -313,7 +313,8 @@ void engine::send(send_op *op) {
 
 void engine::give_id(send_op *op) {
     op->id = sends_.add(op);
-    ++op->peer->open_sends;
+    op->owed = !at_end_;
+    op->peer->open_sends += op->owed ? 1 : 0;
 }
 
 void engine::send_whole(send_op *op) {
@@ -435,7 +436,7 @@ void engine::send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, 
 void engine::complete(send_op *op) {
     if (0 != op->id) {
         sends_.remove(op->id);
-        --op->peer->open_sends;
+        op->peer->open_sends -= op->owed ? 1 : 0;
         op->id = 0;
         if (0 != op->begun) {
             --open_sends_;

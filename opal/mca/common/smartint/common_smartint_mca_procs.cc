@@ -163,8 +163,9 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
         return e.add_self();
     }
     endpoint *known = e.find_peer(pack_name(name.jobid, name.vpid));
-    // Not of one that has been met by its RTS alone: where its helper is it has not said.
-    if (nullptr != known && !e.lacks_helper(known)) {
+    // Not of one that has been met by its RTS alone: where its helper is it has not said. What has been looked for once
+    // and is not there, as in a job without helpers, is not looked for again.
+    if (nullptr != known && (known->asked || !e.lacks_helper(known))) {
         return known;
     }
     modex m;
@@ -173,7 +174,11 @@ endpoint *glue_endpoint(const opal_proc_t *proc) {
         return known;
     }
     endpoint *ep = nullptr == known && 0 != e.settings().shared_memory ? glue_reach_shared(name, m) : nullptr;
-    return nullptr != ep ? ep : glue_reach_network(name, m);
+    ep = nullptr != ep ? ep : glue_reach_network(name, m);
+    if (nullptr != ep) {
+        ep->asked = true;
+    }
+    return ep;
 }
 
 void glue_introduce(endpoint *ep) {

@@ -37,9 +37,9 @@ std::int32_t enter(segment &board, std::uint64_t identity) {
     const std::uint32_t n = board.nodes();
     for (std::uint32_t probe = 0; probe < n; ++probe) {
         const auto i = static_cast<std::uint32_t>((identity % n + probe) % n);
-        std::uint64_t found = 0;
-        // relaxed: nothing is read behind it; what the entry says has edges of its own (N1, N2)
-        if (board.node(i).node.compare_exchange_strong(found, identity, std::memory_order_relaxed) ||
+        // relaxed: nothing is read behind it; what the entry says has edges of its own (N1, N2). Never another again.
+        std::uint64_t found = board.node(i).node.load(std::memory_order_relaxed);
+        if ((0 == found && board.node(i).node.compare_exchange_strong(found, identity, std::memory_order_relaxed)) ||
             identity == found) {
             return static_cast<std::int32_t>(i);
         }

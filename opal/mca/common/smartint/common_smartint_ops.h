@@ -201,6 +201,7 @@ struct send_op {
     network_key key;              // of the receiver's memory
     std::uint64_t begun = 0;      // the number of its rendezvous among this process's, 0: none
     std::uint32_t sequence = 0;   // of its RTS
+    bool owed = false;            // begun before the end of this process, which waits for it
     std::uint64_t noticed_us = 0; // when its notice went out before the RTS did, or 0
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends

@@ -18,6 +18,7 @@ inline constexpr unsigned seen_calls = 1024;
 struct put_off {
     enum class occupation { unknown, crowded, roomy } cores = occupation::unknown;
     enum class seats { unknown, enough, too_few } units = seats::unknown; // for each rank of the node
+    std::uint32_t missing = 0;                                            // a slot whose rank was not there yet
     std::vector<std::uint64_t> unnoticed;                                 // sends whose notice is kept
     std::uint64_t unnoticed_since = 0;                                    // ns: the first of them
     std::uint64_t unnoticed_seen = 0; // ns: when the application first came back; 0: not yet

@@ -175,7 +175,7 @@ bool rma::idle(const rma_window *w) const {
             return false;
         }
     }
-    return w->fences.empty();
+    return w->fences.empty() && w->exposures.empty();
 }
 
 bool rma::attach(rma_window *w, std::uint64_t base, std::uint64_t bytes) {

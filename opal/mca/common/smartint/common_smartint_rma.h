@@ -84,6 +84,7 @@ public:
     void lock(rma_peer *p, bool exclusive, rma_sync *sync, std::uint32_t thread = 0);
     // One target's part of a lock of all, which is asked for when it is needed.
     void lock_of_all(rma_peer *p, rma_sync *sync);
+    bool asks_for_locks(std::uint32_t thread) const { return nullptr != first_lock(thread); }
     void unlock(rma_peer *p, rma_sync *sync);
     // A lock that is free and shared, one held so with nothing under way: at once. False: nothing happened.
     bool try_take(rma_peer *p, bool exclusive, std::uint32_t thread = 0);
@@ -354,6 +355,7 @@ private:
     std::vector<std::byte> combined_; // what is to be there
     std::vector<std::byte> joined_;   // runs and data of a message
     std::vector<std::vector<std::byte>> spare_bundles_;
+    unsigned open_bundles_ = 0;      // that are not empty
     std::vector<std::byte> answers_; // several that go in one message
     std::vector<rma_run> runs_;      // of the message being sent
     std::vector<rma_run> arrived_;   // of the one being taken in

@@ -134,6 +134,9 @@ void append(std::vector<std::byte> *bundle, std::size_t whole, bool brief, const
 // Stores bundled for other targets or windows go first, as they would go in the next pass anyway: a process that gets
 // both is not to see what follows this message before them, where that can be helped.
 void rma::send_other_bundles(const rma_peer *p) {
+    if (open_bundles_ == (p->bundle.empty() ? 0U : 1U)) {
+        return; // of a flush of many targets the first has sent them
+    }
     for (rma_peer *other : active_) {
         if (other != p) {
             hurry_bundle(other);
@@ -179,6 +182,7 @@ rma::step rma::send_in_order(rma_peer *p, wire::rma_head &head, const std::vecto
         open_for_others(p);
     }
     const std::size_t before = p->bundle.size();
+    open_bundles_ += 0 == before ? 1 : 0;
     append(&p->bundle, whole, brief, head, runs, data, bytes);
     if (stays) {
         activate(p); // for the next pass
@@ -253,6 +257,7 @@ void rma::hurry_bundle(rma_peer *p) {
 
 void rma::forget_bundle(rma_peer *p) {
     std::vector<std::byte> buffer = std::exchange(p->bundle, {});
+    open_bundles_ -= buffer.empty() ? 0 : 1;
     p->bundled_asks = 0;
     p->lock_bundled = false;
     e_.put_off_.bundles -= p->timed ? 1 : 0;
