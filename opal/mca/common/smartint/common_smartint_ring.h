@@ -64,17 +64,19 @@ public:
     std::byte *reserve(std::uint32_t payload) {
         const std::uint64_t need = ring_record_bytes(payload);
         std::uint64_t tail = control_->tail.load(std::memory_order_relaxed);
-        for (bool first = true;;) {
+        for (;;) {
             // a line's start, whatever somebody wrote there: a pad must have room for its word
             const std::uint64_t at = tail & (capacity_ - layout::line);
             const std::uint64_t to_end = capacity_ - at;
             const std::uint64_t take = need <= to_end ? need : to_end + need;
             if (tail + take - head_ > capacity_) {
                 head_ = control_->head.load(std::memory_order_acquire); // H2, pairs with H1
-                if (head_ > tail && first) { // others went on, or the consumer started over; twice it would be forged
-                    first = false;
-                    tail = control_->tail.load(std::memory_order_relaxed); // behind H2 not older than head
-                    continue;
+                if (head_ > tail) {                                     // others went on, or the consumer started over
+                    const std::uint64_t now = control_->tail.load(std::memory_order_relaxed);
+                    if (now >= head_) { // behind H2 it is, but for what a peer forges
+                        tail = now;
+                        continue;
+                    }
                 }
                 if (tail + take - head_ > capacity_) {
                     // relaxed: a hint, for the consumer's next records
