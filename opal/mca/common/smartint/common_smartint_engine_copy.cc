@@ -277,8 +277,11 @@ unsigned engine::do_copies() {
         const copy_view v = large_view_of(job);
         while (copy_step(v, false)) {
             ++events;
-            if (application_waits() && (nullptr != job->send ? ring_.anything() : somebody_asks())) {
-                return events; // it may be something to receive
+            const bool look = nullptr != job->send         ? ring_.anything() // it may be something to receive
+                              : job->length > largest_step ? somebody_asks()
+                                                           : 0 != ring_.asked();
+            if (look && application_waits()) {
+                return events;
             }
         }
         if (job->by_thread.load(std::memory_order_relaxed) &&
