@@ -97,7 +97,7 @@ verdict
 # ---- helper-lost: the leader looks now and then from its MPI calls, so the message comes by the next transfers
 
 HELPER_LOST='The smartint helper process of this node has ended before the job'
-for signal in KILL TERM; do
+for signal in KILL ABRT; do
     for when in before during; do
         begin_phases "helper-lost-$signal-$when" 90 1 "${S[@]}" --mca smartint_stats_file "$WORK/stats.%r"
         reached ready
