@@ -171,13 +171,6 @@ TEST(combining_guard, who_died_in_there_is_followed) {
     if (0 == child) {
         _exit(0);
     }
-    siginfo_t end{};
-    ASSERT_EQ(0, waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOWAIT)); // over, and its number is not free
-    w.combining = static_cast<std::uint32_t>(child);
-    {
-        const combining_guard here(w, static_cast<std::uint32_t>(getpid()));
-        EXPECT_EQ(static_cast<std::uint32_t>(getpid()), w.combining.load());
-    }
     ASSERT_EQ(child, waitpid(child, nullptr, 0)); // its number is free now
     w.combining = static_cast<std::uint32_t>(child);
     {

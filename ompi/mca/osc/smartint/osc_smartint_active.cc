@@ -152,6 +152,7 @@ int osc_smartint_test(ompi_win_t *win, int *flag) noexcept {
         if (0 == m.exposures) {
             return MPI_ERR_RMA_SYNC;
         }
+        m.mend_handle();
     }
     e.progress();
     {

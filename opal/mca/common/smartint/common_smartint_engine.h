@@ -339,7 +339,8 @@ private:
     void set_relay_route(endpoint *ep, const remote_node *node, std::uint32_t relay_slot);
     void introduce(endpoint *ep);
     bool connect(endpoint *ep, bool bulk);
-    void lose(endpoint *ep);
+    void lose(endpoint *ep, bool owed);
+    void lose(endpoint *ep) { lose(ep, owes(ep)); }
     void look_for_lost();
     void lost_connection(void *connection);
     void orphan(recv_op *op);

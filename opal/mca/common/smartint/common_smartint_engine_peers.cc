@@ -124,9 +124,10 @@ bool engine::connect(endpoint *ep, bool bulk) {
 }
 
 // The peer can't be reached any more: its operations fail, once, with one message.
-void engine::lose(endpoint *ep) {
+// owed: something was, before they were failed.
+void engine::lose(endpoint *ep, bool owed) {
     note_lost(ep);
-    if (!ep->told && (!at_end_ || (of_another_job(ep) && owes(ep)))) { // else nobody is left who waits for it
+    if (!ep->told && (!at_end_ || (of_another_job(ep) && owed))) { // else nobody is left who waits for it
         ep->told = true;
         std::string who = "process " + std::to_string(static_cast<std::uint32_t>(ep->name));
         if (of_another_job(ep)) { // spawned, or connected to
@@ -229,8 +230,9 @@ void engine::lost_connection(void *connection) {
     for (const auto &ep : endpoints_) {
         if (connection == ep->control || connection == ep->bulk) {
             note_lost(ep.get());
+            const bool owed = owes(ep.get());
             if (fail_peer_operations(ep.get()) > 0) {
-                lose(ep.get());
+                lose(ep.get(), owed);
             }
             return;
         }
@@ -254,8 +256,8 @@ void engine::see_off() {
     // came.
     constexpr std::uint64_t gap_us = grace_us / 2;
     const std::uint64_t since = now_us() - std::exchange(parting_.looked_us, now_us());
-    if (since > gap_us) {
-        const auto later = [since](std::uint64_t *t) { *t = std::min(*t + since, now_us()); };
+    if (since > gap_us) { // each look counts for something: who looks seldom comes to an end, too
+        const auto later = [since](std::uint64_t *t) { *t = std::min(*t + since - gap_us, now_us()); };
         later(&parting_.heard_us);
         std::for_each(parting_.peers.begin(), parting_.peers.end(), [&](endpoint *ep) { later(&ep->lost_us); });
         receives_.each([&](recv_op *op) { later(&op->heard_us); });
@@ -269,8 +271,9 @@ void engine::see_off() {
         }
         parting_.peers.erase(parting_.peers.begin() + static_cast<std::ptrdiff_t>(i));
         ep->parting = false;
+        const bool owed = owes(ep);
         if (fail_peer_operations(ep) > 0) {
-            lose(ep);
+            lose(ep, owed);
         }
     }
     if (0 == parting_.receives) {

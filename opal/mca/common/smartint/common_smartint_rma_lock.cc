@@ -14,7 +14,6 @@
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
-#include "common_smartint_wake.h"
 
 namespace smartint {
 namespace {
@@ -25,11 +24,8 @@ constexpr unsigned most_tries = 200;          // in the call, before the target 
 constexpr unsigned spins = 64;                // before the processor is given to others
 constexpr unsigned look_every = 16384;        // whether the one waited for lives
 
-// Or nobody has waited for it yet: mpirun may be slow to.
-bool dead(std::uint32_t pid) {
-    return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno) ||
-           ended_start_time == process_start_time(pid);
-}
+// Not as long as nobody has waited for it: one whose first thread alone has ended looks the same.
+bool dead(std::uint32_t pid) { return pid > INT32_MAX || (0 != kill(static_cast<pid_t>(pid), 0) && ESRCH == errno); }
 
 } // namespace
 
