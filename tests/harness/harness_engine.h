@@ -37,6 +37,12 @@ public:
         e.note_arrival(name, 0, sequence);
     }
     static void lose(engine &e, endpoint *ep) { e.lose(ep); }
+    // So much of it in which nobody looked.
+    static void let_time_pass(engine &e, endpoint *lost, recv_op *op, std::uint64_t us) {
+        for (std::uint64_t *t : {&e.parting_.heard_us, &e.parting_.looked_us, &lost->lost_us, &op->heard_us}) {
+            *t -= us;
+        }
+    }
     static unsigned postponed_queues(const engine &e) { return e.put_off_.queues; }
     static board_owner &board(engine &e) { return e.board_; }
     static ring_consumer &ring(engine &e) { return e.ring_; }

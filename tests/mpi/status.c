@@ -79,6 +79,15 @@ static void freed_communicator(size_t n, int immediate) {
     MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+// From the other side, filled by `key`.
+static void receive_it(MPI_Comm comm, int bytes, uint64_t key, const char *what) {
+    MPI_Status status;
+    memset(buf, 0, (size_t) bytes);
+    MPI(MPI_Recv(buf, bytes, MPI_BYTE, my_peer, TAG, comm, &status));
+    CHECK_STATUS(&status, my_peer, TAG, (size_t) bytes);
+    VERIFY(buf, (size_t) bytes, key, what);
+}
+
 static int handled;
 
 static void count_error(MPI_Comm *unused, int *code, ...) {
@@ -105,11 +114,7 @@ static void start_all(void) {
         MPI(MPI_Request_free(&requests[0]));
         MPI(MPI_Request_free(&requests[1]));
     } else if (1 == my_side) {
-        MPI_Status status;
-        memset(buf, 0, N);
-        MPI(MPI_Recv(buf, N, MPI_BYTE, my_peer, TAG, comm, &status));
-        CHECK_STATUS(&status, my_peer, TAG, N);
-        VERIFY(buf, N, 9, "message of the one that could start");
+        receive_it(comm, N, 9, "message of the one that could start");
     }
     MPI(MPI_Errhandler_free(&handler));
     MPI(MPI_Comm_free(&comm));
@@ -139,11 +144,7 @@ static void start_again(void) {
         MPI(MPI_Request_free(&request));
         MPI(MPI_Buffer_detach(&back, &size));
     } else if (1 == my_side) {
-        MPI_Status status;
-        memset(buf, 0, LARGE);
-        MPI(MPI_Recv(buf, LARGE, MPI_BYTE, my_peer, TAG, comm, &status));
-        CHECK_STATUS(&status, my_peer, TAG, LARGE);
-        VERIFY(buf, LARGE, 8, "message of the second start");
+        receive_it(comm, LARGE, 8, "message of the second start");
     }
     MPI(MPI_Comm_free(&comm));
 }

@@ -470,6 +470,18 @@ TEST(copies, a_view_of_a_copy_that_is_over_takes_no_piece_of_the_next_one) {
     r->~test_recv();
 }
 
+// The thread of b has begun to read and moved nothing yet.
+void begin_to_read(node_pair &n, test_recv &r, test_send &s, std::uint64_t bytes) {
+    r.aim(bytes, ctx, 0, tag);
+    s.aim(n.to_b, bytes, 3, ctx, 0, tag);
+    n.receive(n.b, r);
+    n.send(n.a, s);
+    n.b.enter();
+    n.b.pass(true);
+    ASSERT_TRUE(n.b.look().copies);
+    n.b.leave();
+}
+
 // The interrupt thread's steps, one by one: the sender comes to wait after the first piece.
 TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
     node_pair n(with("auto"));
@@ -478,14 +490,7 @@ TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
         const std::uint64_t written = count(n.a, stat::writes_app);
         test_recv r;
         test_send s;
-        r.aim(4 * big, ctx, 0, tag);
-        s.aim(n.to_b, 4 * big, 3, ctx, 0, tag);
-        n.receive(n.b, r);
-        n.send(n.a, s);
-        n.b.enter();
-        n.b.pass(true);
-        ASSERT_TRUE(n.b.look().copies);
-        n.b.leave();
+        ASSERT_NO_FATAL_FAILURE(begin_to_read(n, r, s, 4 * big));
         const auto stale = engine_access::view_of(n.b, &r.job);
         n.a.begin_wait();
         ASSERT_TRUE(n.b.work_on_copies());
@@ -513,48 +518,54 @@ TEST(copies, a_sender_who_comes_to_wait_is_handed_the_rest_of_a_copy) {
     }
 }
 
-// Somebody has had a request of this rank matched, or counts on it to look as it shows that it is in: it does not copy
-// to the end first, neither the thread nor the application.
-TEST(copies, are_left_for_a_look_where_somebody_asks) {
+std::uint64_t moved(const test_recv &r) { return r.job.done->load() & copy_job::done_mask; }
+
+// Somebody has had a request of this rank matched: its thread does not copy to the end first.
+TEST(copies, are_left_by_the_thread_where_somebody_asks) {
     node_pair n(with("read"));
-    for (const bool waits : {false, true}) {
-        test_recv r;
-        test_send s;
-        r.aim(8 * big, ctx, 0, tag);
-        s.aim(n.to_b, 8 * big, 3, ctx, 0, tag);
-        n.receive(n.b, r);
-        n.send(n.a, s);
-        n.b.enter();
-        n.b.pass(true);
-        bool matched = false;
-        board_owner &board = engine_access::board(n.b);
-        const int i = board.arm(rts_pattern(7, 0, 0, true, true), &matched);
-        ASSERT_TRUE(n.b.look().copies);
-        n.b.leave();
-        const auto moved = [&r] { return r.job.done->load() & copy_job::done_mask; };
-        board_slot(&n.a.board_segment().slot(1)).post(make_rts_key(7, 0, 1), 9, waits ? 2 : 1);
-        ASSERT_TRUE(n.b.called_for());
-        if (waits) {
-            n.b.begin_wait();
-            n.b.pass(false);
-            // the pass itself has seen to that, and nothing else is asked for: it goes on to the end
-            EXPECT_FALSE(n.b.called_for());
-            n.b.end_wait();
-        } else {
-            ASSERT_TRUE(n.b.work_on_copies());
-            EXPECT_LT(moved(), r.job.length) << "one piece";
-            EXPECT_EQ(engine_access::view_of(n.b, &r.job).step, moved());
-            ASSERT_TRUE(n.b.work_on_copies()) << "it goes on, piece by piece";
-            EXPECT_LT(moved(), r.job.length);
-        }
-        n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
-        EXPECT_EQ(-1, r.differs(8 * big, 3));
-        n.b.enter();
-        board.publish_seen(9, waits ? 2 : 1);
-        board.take_wanted();
-        board.disarm(i);
-        n.b.leave();
+    test_recv r;
+    test_send s;
+    ASSERT_NO_FATAL_FAILURE(begin_to_read(n, r, s, 8 * big));
+    bool matched = false;
+    n.b.enter();
+    board_owner &board = engine_access::board(n.b);
+    const int i = board.arm(rts_pattern(7, 0, 0, true, true), &matched);
+    n.b.leave();
+    board_slot(&n.a.board_segment().slot(1)).post(make_rts_key(7, 0, 1), 9, 1);
+    ASSERT_TRUE(n.b.called_for());
+    const std::uint64_t piece = engine_access::view_of(n.b, &r.job).step;
+    for (std::uint64_t pieces = 1; pieces < 4; ++pieces) {
+        ASSERT_TRUE(n.b.work_on_copies());
+        EXPECT_EQ(pieces * piece, moved(r)) << "one at a time";
     }
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_EQ(-1, r.differs(8 * big, 3));
+    n.b.enter();
+    board.publish_seen(9, 1);
+    board.take_wanted();
+    board.disarm(i);
+    n.b.leave();
+}
+
+// Who waits shows that it is in, and others count on it to look into its ring (L3).
+TEST(copies, are_left_by_an_application_that_somebody_counts_on) {
+    node_pair n(with("read"));
+    test_recv r;
+    test_send s;
+    ASSERT_NO_FATAL_FAILURE(begin_to_read(n, r, s, 8 * big));
+    std::byte *record = n.to_b->ring.reserve(8); // being written
+    ASSERT_NE(nullptr, record);
+    n.to_b->ring.ask();
+    n.b.begin_wait();
+    n.b.pass(false);
+    EXPECT_GT(moved(r), 0U);
+    EXPECT_LT(moved(r), r.job.length);
+    n.to_b->ring.commit(record, ring_word::pack(8, 0, ring_word::pad_type));
+    n.b.pass(false);
+    EXPECT_EQ(op_state::done, r.state) << "nobody asks any more";
+    n.b.end_wait();
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_EQ(-1, r.differs(8 * big, 3));
 }
 
 } // namespace

@@ -114,6 +114,67 @@ TEST_F(parting_jobs, a_probe_sees_to_it_too) {
     });
 }
 
+// A time in which nobody looked is none in which nothing came; but each look counts for some.
+TEST_F(parting_jobs, who_looks_seldom_gives_up_later_and_does) {
+    test_recv r;
+    aim(r);
+    n.receive(n.b, r);
+    lose();
+    const auto look = [&] {
+        for (int i = 0; i < 50; ++i) { // not each pass looks at the network
+            n.b.progress();
+        }
+    };
+    look();
+    const auto long_after = [&] {
+        n.b.enter();
+        engine_access::let_time_pass(n.b, n.to_a, &r, 10000000);
+        n.b.leave();
+        look();
+    };
+    long_after();
+    EXPECT_EQ(0U, r.delivered);
+    for (int i = 0; i < 3 && 0 == r.delivered; ++i) {
+        long_after();
+    }
+    EXPECT_TRUE(1 == r.delivered && r.failed);
+}
+
+// What the program has sent is waited for at the end, and that it failed is said.
+TEST_F(parting_jobs, what_is_owed_at_the_end_is_told_if_it_fails) {
+    test_send s;
+    s.aim(n.to_a, big, 7, ctx, 1, tag);
+    n.send(n.b, s);
+    n.drive("its first word", [&] { return 1 == engine_access::unexpected_messages(n.a); });
+    n.a.stop();
+    n.b.see_out();
+    EXPECT_TRUE(1 == s.delivered && s.failed);
+    EXPECT_TRUE(n.to_a->told);
+}
+
+// Not what Open MPI itself sends there.
+TEST_F(parting_jobs, what_is_sent_at_the_end_is_not_waited_for_and_nothing_is_said) {
+    test_send before, behind;
+    test_recv r;
+    before.aim(n.to_a, 100, 7, ctx, 1, tag);
+    r.aim(100, ctx, 1, tag);
+    n.receive(n.a, r);
+    n.send(n.b, before);
+    n.drive("both", [&] { return 1 == before.delivered && 1 == r.delivered; });
+    n.b.see_out();
+    behind.aim(n.to_a, big, 7, ctx, 1, tag);
+    n.send(n.b, behind);
+    n.b.see_out();
+    EXPECT_EQ(0U, behind.delivered);
+    n.a.stop();
+    wait_until("its end", [&] {
+        n.b.progress();
+        return 1 == behind.delivered;
+    });
+    EXPECT_TRUE(behind.failed);
+    EXPECT_FALSE(n.to_a->told);
+}
+
 // Its credits are not sent in the transport's callback.
 TEST_F(parting_jobs, large_messages_go_between_them) {
     for (const bool first : {true, false}) {

@@ -81,5 +81,26 @@ TEST(placement, a_unit_that_another_job_uses_is_left_to_it_and_may_be_taken_agai
     sched_setaffinity(0, sizeof(before), &before);
 }
 
+TEST(placement, what_another_helper_of_the_node_uses_is_no_other_jobs) {
+    cpu_set_t before;
+    CPU_ZERO(&before);
+    sched_getaffinity(0, sizeof(before), &before);
+    node n{1};
+    n.attach(0);
+    n.board.slot(0).control.cpus[0] = 0;
+    const std::string path = n.directory.path() + "/stat";
+    tell(path, CPU_SETSIZE, -1, 1000, 0);
+    placement place{unit_load(path)};
+    const int first = place.choose(n.board, {}, n.standard());
+    ASSERT_GE(first, 0);
+    layout::helper_line &other = n.board.helper(1);
+    other.cpu = first;
+    tell(path, CPU_SETSIZE, first, 1100, 100);
+    EXPECT_NE(first, place.choose(n.board, {}, n.standard())) << "it is gone, or never was";
+    other.state = layout::helper_polling;
+    EXPECT_EQ(first, place.choose(n.board, {}, n.standard()));
+    sched_setaffinity(0, sizeof(before), &before);
+}
+
 } // namespace
 } // namespace smartint::daemon

@@ -348,8 +348,12 @@ void core::run() {
         if (!again && 0 == alive_) {
             break; // the job is over on this node, however it ended
         }
-        if (!again && sleep()) {
-            last_look = last_event = clock::now();
+        const bool slept = !again && sleep();
+        if (!again) {
+            last_event = clock::now(); // what it is awake for, also where it did not fall asleep
+        }
+        if (slept) {
+            last_look = last_event;
         } else if (now - last_look >= busy_look) {
             // What keeps us from sleeping may do so for ever, and the ranks may be gone meanwhile.
             look(0);

@@ -71,11 +71,11 @@ std::vector<unsigned> busy_units(const std::vector<unit_time> &before, const std
 std::vector<unsigned> unit_load::busy(int own) {
     std::ifstream in(path_);
     std::vector<unit_time> now = read_unit_times(in);
-    const bool long_enough = before_.empty() || std::any_of(now.begin(), now.end(), [this, &now](const unit_time &t) {
-                                 const auto i = static_cast<std::size_t>(&t - now.data());
-                                 return i < before_.size() && grown(before_[i].all, t.all) >= shortest_ticks;
-                             });
-    if (!long_enough) {
+    bool told = before_.empty();
+    for (std::size_t i = 0; i < std::min(before_.size(), now.size()); ++i) {
+        told = told || grown(before_[i].all, now[i].all) >= shortest_ticks;
+    }
+    if (!told) {
         return known_;
     }
     const std::uint64_t ran = process_ns();

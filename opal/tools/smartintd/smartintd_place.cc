@@ -46,6 +46,20 @@ std::vector<unsigned> units_of_ranks(const segment &board) {
     return v;
 }
 
+// Of the node's other helpers.
+std::vector<unsigned> units_of_others(const segment &board, unsigned own) {
+    std::vector<unsigned> v;
+    for (unsigned i = 0; i < layout::max_helpers; ++i) {
+        const layout::helper_line &l = board.helper(i);
+        const std::uint32_t state = l.state.load(std::memory_order_acquire); // H3
+        const std::int32_t unit = l.cpu.load(std::memory_order_relaxed);
+        if (i != own && unit >= 0 && (layout::helper_sleeping == state || layout::helper_polling == state)) {
+            v.push_back(static_cast<unsigned>(unit));
+        }
+    }
+    return v;
+}
+
 bool bind_to(const std::vector<unsigned> &units) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -163,8 +177,13 @@ int placement::choose(const segment &board, const std::vector<std::uint32_t> &pi
     std::vector<unsigned> taken = around(ranks, cores_);
     taken.insert(taken.end(), ranks.begin(), ranks.end());
     if (o.cores.empty()) {
-        const std::vector<unsigned> busy = around(load_.busy(unit_), cores_);
+        std::vector<unsigned> busy = load_.busy(unit_);
+        for (const unsigned other : units_of_others(board, o.index)) { // which share the free ones by their numbers
+            std::erase(busy, other);
+        }
+        const std::vector<unsigned> beside = around(busy, cores_);
         taken.insert(taken.end(), busy.begin(), busy.end());
+        taken.insert(taken.end(), beside.begin(), beside.end());
     } else {
         parse_cpu_list(o.cores, &allowed); // checked by the rank that started us
         taken.clear();

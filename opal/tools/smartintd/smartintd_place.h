@@ -29,7 +29,7 @@ public:
     // Bind to a unit of our own if there is one. Its number or -1. Once all ranks have attached, and again now and
     // then: a rank whose first thread is bound to one unit may start others beside it (OpenMP), and what was idle may
     // be another job's. pids: of the ranks that can be seen from here. The helpers of a node that look at the same time
-    // come to the same list of free ones, but for units that they use themselves.
+    // come to the same list of free ones.
     int choose(const segment &board, const std::vector<std::uint32_t> &pids, const options &o);
 
 private:

@@ -122,10 +122,8 @@ void relay::close(node &n) {
 void relay::fail(node &n) {
     close(n);
     n.broken = true;
-    const clock::time_point now = clock::now();
-    const bool soon = now - n.again < 2 * n.patience; // after a try
-    n.patience = soon ? std::min(2 * n.patience, longest_patience) : shortest_patience;
-    n.again = now + n.patience;
+    n.patience = std::clamp(2 * n.patience, shortest_patience, longest_patience);
+    n.again = clock::now() + n.patience;
 }
 
 unsigned relay::progress() {
@@ -244,6 +242,7 @@ unsigned relay::flush(std::uint32_t index, node &n) {
         n.items.erase(n.items.begin(), n.items.begin() + count);
         waiting_ -= count;
         sent_ += count;
+        n.patience = {}; // it is there
         ++moves_;
         done += count;
     }

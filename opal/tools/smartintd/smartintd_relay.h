@@ -58,7 +58,7 @@ private:
         void *connection = nullptr;
         bool broken = false;                       // not to be reached, until another address is known or
         clock::time_point again{};                 // then
-        clock::duration patience{};                // between the last two tries
+        clock::duration patience{};                // since the last one; 0: something was sent
         std::uint32_t generation = 0;              // of the address that connection and broken are about
         bool announce = false;                     // our own address is to go first
         std::uint32_t batch = layout::relay_batch; // items of one message that both ends take

@@ -85,6 +85,7 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
 int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, ompi_message_t **message,
                        ompi_status_public_t *status) noexcept;
 int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept;
+int pml_smartint_start_request(std::size_t count, ompi_request_t **requests) noexcept;
 int pml_smartint_dump(ompi_communicator_t *comm, int verbose) noexcept;
 }
 

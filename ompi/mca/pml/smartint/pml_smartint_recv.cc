@@ -31,6 +31,28 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
+// All of them, also behind one that cannot be started. The first error.
+template <class F> int start_all(std::size_t count, ompi_request_t **requests, F on_error) {
+    int error = OMPI_SUCCESS;
+    for (std::size_t i = 0; i < count; ++i) {
+        ompi_request_t *q = requests[i];
+        if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
+            continue;
+        }
+        const bool sends = is_send(q);
+        ompi_communicator_t *comm =
+            sends ? reinterpret_cast<send_request *>(q)->comm : reinterpret_cast<receive_request *>(q)->comm;
+        const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
+                             : begin_receive(reinterpret_cast<receive_request *>(q));
+        if (OMPI_SUCCESS != rc) {
+            const int code = ompi_errcode_get_mpi_code(rc);
+            error = OMPI_SUCCESS == error ? code : error;
+            on_error(comm, code);
+        }
+    }
+    return error;
+}
+
 } // namespace
 
 int begin_receive(receive_request *r) {
@@ -134,27 +156,16 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
     return rc;
 }
 
-// MPI_Startall takes no notice of what this returns, and calls no handler: so all are started, and a handler is called
-// here. MPI_Start hands on what it gets.
+// Components' starts: they hand an error on to the handler themselves.
 int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
-    int error = OMPI_SUCCESS;
-    for (std::size_t i = 0; i < count; ++i) {
-        ompi_request_t *q = requests[i];
-        if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
-            continue;
-        }
-        const bool sends = is_send(q);
-        const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
-                             : begin_receive(reinterpret_cast<receive_request *>(q));
-        if (OMPI_SUCCESS != rc) {
-            ompi_communicator_t *comm =
-                sends ? reinterpret_cast<send_request *>(q)->comm : reinterpret_cast<receive_request *>(q)->comm;
-            const int code = ompi_errcode_get_mpi_code(rc);
-            error = OMPI_SUCCESS == error ? code : error;
-            ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, "MPI_Start");
-        }
-    }
-    return error;
+    return start_all(count, requests, [](ompi_communicator_t *, int) {});
+}
+
+// The program's. MPI_Startall takes no notice of what this returns, and neither it nor MPI_Start calls a handler.
+int pml_smartint_start_request(std::size_t count, ompi_request_t **requests) noexcept {
+    return start_all(count, requests, [](ompi_communicator_t *comm, int code) {
+        ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, "MPI_Start");
+    });
 }
 
 } // extern "C"

@@ -128,7 +128,7 @@ void construct_send(send_request *r) noexcept {
     new (&r->op) send_op{};
     new (&r->convertor) layout_convertor{};
     r->super.req_type = OMPI_REQUEST_PML;
-    r->super.req_start = boundary(pml_smartint_start);
+    r->super.req_start = boundary(pml_smartint_start_request);
     r->super.req_free = boundary(free_send);
     r->super.req_cancel = boundary(cancel_send);
     r->active = r->freed = false;
@@ -141,7 +141,7 @@ void construct_receive(receive_request *r) noexcept {
     new (&r->op) recv_op{};
     new (&r->convertor) layout_convertor{};
     r->super.req_type = OMPI_REQUEST_PML;
-    r->super.req_start = boundary(pml_smartint_start);
+    r->super.req_start = boundary(pml_smartint_start_request);
     r->super.req_free = boundary(free_receive);
     r->super.req_cancel = boundary(cancel_receive);
     r->active = r->freed = false;

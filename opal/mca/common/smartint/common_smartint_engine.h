@@ -539,8 +539,7 @@ private:
     std::atomic<sleep> sleep_{sleep::short_or_none}; // of the interrupt thread
     std::atomic<std::uint32_t> calls_{0};            // written under the gate
     std::atomic<std::uint64_t> self_rings_{0};       // given and not taken, for the counters
-    // By node: the generation of our helper's address that one of its ranks was told. Empty as long as the first
-    // helper lives, whose address all know from the beginning.
+    // By node: the generation of our helper's address that one of its ranks was told. Empty while the first one lives.
     std::unordered_map<std::int32_t, std::uint32_t> told_;
 
     network network_;
