@@ -269,9 +269,8 @@ void core::watch_network_by_edges(bool yes) {
 bool core::sleep() {
     layout::helper_line &l = line();
     l.state.store(layout::helper_sleeping, std::memory_order_release);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // D2, pairs with D1 of the poster
-    const bool to_watch =
-        !armed_ && watches() && anything_armed(); // pairs with B2: a rank that armed first rang nobody
+    std::atomic_thread_fence(std::memory_order_seq_cst);            // D2, pairs with D1 of the poster
+    const bool to_watch = !armed_ && watches() && anything_armed(); // who armed before D2 rang nobody
     if (to_watch || (0 == options_.index && !relay_empty(board_.relay())) ||
         (relay_.is_open() && !relay_.net().arm())) {
         l.state.store(layout::helper_polling, std::memory_order_release); // no bell is needed
@@ -340,11 +339,10 @@ void core::run() {
         }
         // With a unit of our own and somebody waiting, look again for a while; else sleep.
         armed_ = !busy && watches() && anything_armed();
-        const bool polls = armed_;
-        if (busy || (polls && scan() > 0)) {
+        if (busy || (armed_ && scan() > 0)) {
             last_event = now;
         }
-        const bool again = busy || (polls && now - last_event < std::chrono::microseconds(options_.poll_us));
+        const bool again = busy || (armed_ && now - last_event < std::chrono::microseconds(options_.poll_us));
         if (!again && 0 == alive_) {
             break; // the job is over on this node, however it ended
         }

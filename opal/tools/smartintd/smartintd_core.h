@@ -83,7 +83,7 @@ private:
     placement place_;
     int unit_ = -1; // of our own, or -1
     bool had_unit_ = false;
-    bool armed_ = false;         // something, when it last looked
+    bool armed_ = false;         // it watches, and something is armed: when it last looked
     clock::time_point placed_{}; // when that was found out
     std::vector<int> pidfds_;
     std::vector<std::uint32_t> to_wake_; // matched by what just arrived
