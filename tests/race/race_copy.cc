@@ -328,9 +328,9 @@ TEST(copy_race, a_copy_that_is_taken_back_moves_whole_by_one_way_or_the_other) {
     });
     generator g(6);
     std::uint64_t taken_back = 0;
+    test_send to_a;
+    test_recv at_a, at_b;
     for (std::uint32_t i = 0; i < rounds; ++i) {
-        test_send to_a;
-        test_recv at_a, at_b;
         to_b[i].aim(n.to_b, big, i, ctx, 0, tag);
         to_a.aim(n.to_a, big, i + 1, ctx, 1, tag);
         at_a.aim(big, ctx, 1, tag);
