@@ -84,6 +84,24 @@ TEST(quicker, where_very_much_moves_two_are_enough) {
     }
 }
 
+TEST(quicker, what_takes_very_long_is_tried_twice) {
+    quicker q;
+    const auto second_of_four = [&](std::uint64_t moved) {
+        int second = 0;
+        for (int i = 0; i < 4; ++i) {
+            const way w = q.choose(mib, way::first);
+            q.took(mib, w, true, moved, way::second == w ? moved / 64 : moved / 32);
+            second += way::second == w ? 1 : 0;
+        }
+        return second;
+    };
+    EXPECT_EQ(2, second_of_four(64 * mib));
+    EXPECT_TRUE(q.known(mib));
+    EXPECT_EQ(4, second_of_four(64 * mib)) << "the quicker one";
+    q.took(mib, way::second, true, 8 * mib, 8 * mib / 64);
+    EXPECT_FALSE(q.known(mib)) << "of what takes less six are wanted";
+}
+
 TEST(quicker, what_takes_much_longer_is_tried_the_more_rarely) {
     quicker thrice;
     quicker much;

@@ -91,7 +91,7 @@ public:
         one_way &w = p.ways[static_cast<unsigned>(how)];
         const std::uint64_t cost = ns * 65536 / moved;
         p.moved = moved;
-        if (w.tries < tries) {
+        if (w.tries < enough(p)) {
             w.cost = 0 == w.tries ? cost : std::min(cost, w.cost);
             ++w.tries;
             return;
@@ -107,7 +107,10 @@ public:
         w.cost = (3 * w.cost + std::min(cost, 2 * w.cost + 1)) / 4;
     }
 
-    static constexpr unsigned tries = 6;
+    static constexpr unsigned tries = 6; // of each way
+    // Where so much moves at once each one takes milliseconds: long enough that two of each way tell, and what the
+    // slower one costs is soon more than is won.
+    static constexpr std::uint64_t long_ones = 33554432;
     static constexpr unsigned most_turns = 16 * tries;
     static constexpr unsigned anew = 16 * most_turns;
     static constexpr unsigned soonest = 16;
@@ -152,7 +155,8 @@ private:
         return latest * static_cast<unsigned>(std::clamp<std::uint64_t>(std::max(a, b) / (std::min(a, b) + 1), 1, 8));
     }
     static way other(way w) { return way::first == w ? way::second : way::first; }
-    static bool known(const pair &p) { return p.ways[0].tries >= tries && p.ways[1].tries >= tries; }
+    static unsigned enough(const pair &p) { return p.moved < long_ones ? tries : 2; }
+    static bool known(const pair &p) { return std::min(p.ways[0].tries, p.ways[1].tries) >= enough(p); }
     static way better(const pair &p, unsigned favour) {
         return p.ways[1].cost * (100 + favour) < p.ways[0].cost * 100 ? way::second : way::first;
     }
