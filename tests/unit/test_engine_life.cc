@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // An engine's start and end, and the board it makes or finds.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "common_smartint_log.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -150,6 +156,70 @@ TEST(engine_life, a_ticket_with_too_few_ranks_is_refused) {
     EXPECT_FALSE(b.board_segment().mapped());
     EXPECT_EQ(nullptr, b.add_shared(name_of(0), 0));
     EXPECT_EQ(nullptr, a.add_shared(name_of(2), 2));
+}
+
+// Threads of the engine in this process.
+unsigned interrupt_threads() {
+    unsigned n = 0;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm"), name);
+        n += "smartint" == name ? 1 : 0;
+    }
+    return n;
+}
+
+// As a daemon does. The thread sleeps on what is not there any more, and nothing can wake it.
+TEST(engine_life, a_program_that_closes_every_descriptor_comes_to_its_end) {
+    child c([] {
+        scratch_directory d;
+        params p = with("auto", "helper");
+        p.directory = d.path();
+        engine e;
+        set_hooks(e);
+        EXPECT_EQ(0, e.start(p, {name_of(0), 0, false}, false));
+        EXPECT_EQ(0, e.create_board(1, nullptr));
+        e.start_thread();
+        wait_until("its sleep", [] { return 1 == interrupt_threads() && interrupt_threads_sleep(); });
+        EXPECT_EQ(0, close_range(3, ~0U, 0));
+        e.stop_thread();
+        EXPECT_FALSE(engine_access::has_thread(e));
+        e.stop();
+    });
+    EXPECT_EQ(0, c.join());
+}
+
+TEST(engine_life, a_thread_that_has_nothing_to_sleep_on_ends_and_says_so) {
+    static unsigned told;
+    child c([] {
+        set_reporter([](const report &r) {
+            told += topic::no_thread == r.what && std::string("epoll_wait") == r.value ? 1 : 0;
+        });
+        scratch_directory d;
+        params p = with("auto", "helper");
+        p.directory = d.path();
+        engine e;
+        set_hooks(e);
+        EXPECT_EQ(0, e.start(p, {name_of(0), 0, false}, false));
+        EXPECT_EQ(0, e.create_board(1, nullptr));
+        e.start_thread();
+        wait_until("its sleep", [] { return 1 == interrupt_threads() && interrupt_threads_sleep(); });
+        const int null = open("/dev/null", O_RDWR);
+        for (const auto &fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            if ("anon_inode:[eventpoll]" == std::filesystem::read_symlink(fd.path(), gone).string()) {
+                dup2(null, std::stoi(fd.path().filename().string()));
+            }
+        }
+        ring_eventfd(e.wake_descriptor()); // it sleeps on the set still: of the next time
+        wait_until("its end", [] { return 0 == interrupt_threads(); });
+        flush_reports();
+        EXPECT_EQ(1U, told);
+        e.stop_thread();
+        EXPECT_FALSE(engine_access::has_thread(e));
+        e.stop();
+    });
+    EXPECT_EQ(0, c.join());
 }
 
 } // namespace

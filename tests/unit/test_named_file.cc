@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +100,42 @@ TEST_F(named_files, where_there_is_no_room_nothing_is_left) {
     EXPECT_TRUE(empty());
     EXPECT_EQ(-ENOENT, create_named_file((d.path() + "/no").c_str(), bytes, &name));
     EXPECT_EQ(before, test::open_descriptors());
+}
+
+// The kernel would end the process by SIGXFSZ.
+TEST_F(named_files, what_is_longer_than_files_may_be_is_an_error_and_no_signal) {
+    rlimit before{};
+    ASSERT_EQ(0, getrlimit(RLIMIT_FSIZE, &before));
+    rlimit small = before;
+    small.rlim_cur = 1 << 20;
+    const int fd = memfd_create("here", MFD_CLOEXEC);
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &small));
+    const int reserved = reserve_memory(fd, small.rlim_cur + 1);
+    const int set = set_length(fd, small.rlim_cur + 1);
+    const int named = create_named_file(d.path().c_str(), small.rlim_cur + 1, &name);
+    const int fits = set_length(fd, small.rlim_cur);
+    ASSERT_EQ(0, setrlimit(RLIMIT_FSIZE, &before));
+    EXPECT_EQ(EFBIG, reserved);
+    EXPECT_EQ(EFBIG, set);
+    EXPECT_EQ(-EFBIG, named);
+    EXPECT_EQ(0, fits);
+    struct ::stat st {};
+    EXPECT_EQ(0, fstat(fd, &st));
+    EXPECT_EQ(1 << 20, st.st_size);
+    close(fd);
+    EXPECT_TRUE(empty());
+}
+
+TEST_F(named_files, a_program_that_makes_its_files_readable_only_shares_memory_all_the_same) {
+    const mode_t before = umask(0222);
+    const int fd = create();
+    umask(before);
+    ASSERT_LE(0, fd);
+    struct ::stat st {};
+    ASSERT_EQ(0, fstat(fd, &st));
+    EXPECT_EQ(0600U, st.st_mode & 0777U);
+    close(fd);
+    remove_named_file(d.path().c_str(), name);
 }
 
 } // namespace

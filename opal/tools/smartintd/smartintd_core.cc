@@ -33,10 +33,11 @@ enum : int { not_seen = -1, ended = -2, unwatched = -3 };
 // It lives, as far as can be seen.
 bool same_process(std::uint32_t pid, std::uint64_t start_time) {
     const std::uint64_t started = process_start_time(pid);
-    if (0 != started) {
+    if (0 != started && 0 != start_time) {
         return started == start_time;
     }
-    return 0 != pid && (0 == kill(static_cast<pid_t>(pid), 0) || EPERM == errno); // no descriptor left to look with
+    // There is no descriptor left to look with, or it had none when it said who it is.
+    return 0 != pid && (0 == kill(static_cast<pid_t>(pid), 0) || EPERM == errno);
 }
 
 } // namespace
@@ -110,7 +111,8 @@ bool core::start(int board_fd) {
     }
     l.pid.store(static_cast<std::uint32_t>(getpid()), std::memory_order_relaxed);
     l.doorbell_fd.store(doorbell_, std::memory_order_relaxed);
-    l.start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), std::memory_order_relaxed);
+    // last: with it goes the descriptor's number
+    l.start_time.store(process_start_time(static_cast<std::uint32_t>(getpid())), std::memory_order_release); // H5
     started_ = true;
     l.state.store(layout::helper_sleeping, std::memory_order_release); // H4, pairs with H3
     return true;
@@ -198,7 +200,8 @@ void core::deliver(std::uint32_t slot, const key &k, std::uint64_t source_seq) {
 // anybody could act is woken here; its state is looked at once more just before (SI 4.2).
 unsigned core::scan() {
     unsigned wakes = 0;
-    const unsigned step = std::max(1U, std::min(board_.header().helpers, layout::max_helpers));
+    const unsigned helpers = board_.header().helpers; // read once: others may write it
+    const unsigned step = std::max(1U, std::min(helpers, layout::max_helpers));
     for (unsigned i = options_.index; i < board_.slots(); i += step) {
         layout::slot &s = board_.slot(i);
         if (0 == s.control.wanted.load(std::memory_order_acquire)) { // B13

@@ -5,6 +5,7 @@
 // contents. Application threads only; the interrupt thread never comes here.
 #pragma once
 
+#include <atomic>
 #include <smartint/ompi_glue.h>
 
 #include <utility>
@@ -191,8 +192,15 @@ template <class F> void wait_until(F done) {
 int report(module &m, rma_error error = rma_error::none);
 int mpi_error(rma_error error);
 
+// Gets and puts in mapped memory are loads and stores of the calling thread. Those of the program behind a call that
+// says that they are over are not before them: flags are waited for in memory that others write.
+struct call_is_a_fence {
+    ~call_is_a_fence() { std::atomic_thread_fence(std::memory_order_acq_rel); } // E1
+};
+
 // A call with its wait: begin(module, sync) inside, then until it is done.
 template <class F> int blocking(module &m, F begin) {
+    const call_is_a_fence behind;
     engine &e = engine::instance();
     rma_sync sync;
     bool waits = false;
@@ -221,6 +229,7 @@ template <class F> int blocking(module &m, F begin) {
 
 // A call that opens an epoch: its wait, and no error of operations before it.
 template <class F> int open_and_wait(module &m, F begin) {
+    const call_is_a_fence behind;
     engine &e = engine::instance();
     rma_sync sync;
     {

@@ -6,10 +6,12 @@
 #include "osc_smartint_memory.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "common_smartint_named_file.h"
@@ -47,7 +49,7 @@ void make_file(module &m, found by, std::uint64_t total, announcement *next) {
     } else {
         m.memory.fd = memfd_create("smartint-window", MFD_CLOEXEC);
     }
-    if (m.memory.fd < 0 || (found::by_descriptor == by && 0 != ftruncate(m.memory.fd, static_cast<off_t>(total)))) {
+    if (m.memory.fd < 0 || (found::by_descriptor == by && 0 != set_length(m.memory.fd, total))) {
         next->error = MPI_ERR_RMA_SHARED;
     }
     next->fd = m.memory.fd;
@@ -58,6 +60,11 @@ int open_file(const announcement &owner, found by, std::uint64_t total) {
         return open_named_file(directory(), owner.file, total);
     }
     const int fd = take_descriptor(owner.pid, owner.start_time, owner.fd);
+    struct ::stat s {};
+    if (fd >= 0 && (0 != fstat(fd, &s) || !S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) != total)) {
+        ::close(fd); // the program has closed it, and opened something else
+        return -EBADF;
+    }
     // yama lets nobody take one, and a file may be opened all the same
     return fd >= 0 ? fd : open_their_file(owner.pid, owner.start_time, owner.fd, total);
 }

@@ -5,6 +5,7 @@
 // nonblocking epochs.
 #include "osc_smartint.h"
 
+#include <atomic>
 #include <new>
 
 namespace smartint::osc {
@@ -71,6 +72,7 @@ void request_done(void *user, rma_error error) {
     }
     r->super.req_status.MPI_ERROR = mpi_error(error);
     const bool freed = r->freed;
+    std::atomic_thread_fence(std::memory_order_release); // Q1
     ompi_request_complete(&r->super, true);
     if (freed) {
         release(r);

@@ -4,6 +4,7 @@
 // Requests: Open MPI's free lists of them, their buffers and datatypes as the engine takes them, and their ends.
 #include "pml_smartint_request.h"
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 
@@ -33,13 +34,15 @@ inline void comes_to_us([[maybe_unused]] void *item) {
 #endif
 }
 
-// How a thread that waits gets to know is between the call's two halves; one of them lies in Open MPI, which the
-// sanitizer did not build.
+// Open MPI publishes by an exchange that acquires alone: what the one who sees it reads is written before. How a thread
+// that waits gets to know is between the call's two halves; one of them lies in Open MPI, which the sanitizer did not
+// build.
 inline void signal_complete(ompi_request_t *r) {
 #ifdef __SANITIZE_THREAD__
     AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 #endif
+    std::atomic_thread_fence(std::memory_order_release); // Q1
     ompi_request_complete(r, true);
 #ifdef __SANITIZE_THREAD__
     AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
@@ -75,7 +78,9 @@ void scatter(recv_op *op, std::uint64_t at, const void *data, std::uint64_t byte
 }
 
 // The engine has nothing of it any more: receive_done and send_done say last that it is complete.
-bool is_over(ompi_request_t *r) { return REQUEST_COMPLETED == __atomic_load_n(&r->req_complete, __ATOMIC_ACQUIRE); }
+bool is_over(ompi_request_t *r) {
+    return REQUEST_COMPLETED == __atomic_load_n(&r->req_complete, __ATOMIC_ACQUIRE); // pairs with Q1
+}
 
 void leave_behind(engine &e, send_op *op) { e.leave_behind(op); }
 void leave_behind(engine &, recv_op *) {}

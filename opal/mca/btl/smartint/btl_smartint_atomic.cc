@@ -20,8 +20,6 @@ struct pending {
     mca_btl_base_rdma_completion_fn_t done;
     void *context;
     void *data;
-    std::uint64_t id;
-    std::uint32_t bytes;
     wire::atomic_request request;
 };
 
@@ -92,8 +90,7 @@ template <class T> std::uint64_t perform(const wire::atomic_request &r) {
 int start(pending *p) {
     engine &e = engine::instance();
     e.enter();
-    p->id = waiting.add(p);
-    p->request.id = p->id;
+    p->request.id = waiting.add(p);
     p->request.name = e.identity().name;
     endpoint *ep = peer_of(p->peer);
     auto r = e.active_message(ep, {wire::atomic, p->request});
@@ -102,7 +99,7 @@ int start(pending *p) {
         r = engine::am_result::sent;
     }
     if (engine::am_result::broken == r) {
-        waiting.remove(p->id);
+        waiting.remove(p->request.id);
         delete p;
     }
     e.leave();
@@ -128,16 +125,8 @@ int atomic_fop(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *
     if (!translate(op, &what)) {
         return OPAL_ERR_NOT_SUPPORTED;
     }
-    return start(new pending{btl,
-                             peer,
-                             local,
-                             local_handle,
-                             cbfunc,
-                             cbcontext,
-                             cbdata,
-                             0,
-                             width(flags),
-                             {0, 0, remote, operand, 0, what, width(flags)}});
+    return start(new pending{
+        btl, peer, local, local_handle, cbfunc, cbcontext, cbdata, {0, 0, remote, operand, 0, what, width(flags)}});
 }
 
 int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void *local, std::uint64_t remote,
@@ -151,8 +140,6 @@ int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void
                              cbfunc,
                              cbcontext,
                              cbdata,
-                             0,
-                             width(flags),
                              {0, 0, remote, value, compare, wire::atomic_op::cas, width(flags)}});
 }
 
@@ -194,7 +181,7 @@ void finish_atomic(const std::byte *data, std::uint32_t bytes) {
     }
     waiting.remove(a.id);
     if (nullptr != p->local) {
-        if (4 == p->bytes) {
+        if (4 == p->request.bytes) {
             const auto value = static_cast<std::uint32_t>(a.value);
             std::memcpy(p->local, &value, sizeof(value));
         } else {

@@ -67,6 +67,7 @@ board_slot::outcome board_slot::match_requests(const key &k, std::uint32_t sourc
             again = true;
             continue;
         }
+        std::atomic_thread_fence(std::memory_order_acquire); // B15, pairs with B14
         if (!r.state.compare_exchange_strong(state, (state & ~state_mask) | request_matched,
                                              std::memory_order_acq_rel)) { // B7
             continue;
@@ -117,6 +118,8 @@ int board_owner::arm(const key_pattern &p, bool *matched) {
     }
     const int i = __builtin_ctzll(~used_);
     request_entry &r = slot_->requests[i];
+    // Who reads a word of the new request sees that the last one's generation is over, too.
+    std::atomic_thread_fence(std::memory_order_release); // B14, pairs with B15
     r.key_hi.store(p.value.hi, std::memory_order_relaxed);
     r.key_lo.store(p.value.lo, std::memory_order_relaxed);
     r.mask_hi.store(p.mask.hi, std::memory_order_relaxed);

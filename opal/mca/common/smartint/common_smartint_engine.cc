@@ -200,8 +200,11 @@ void engine::stop_thread() {
         segment_.slot(me_.slot).control.stopped.store(1, std::memory_order_release); // A2: wake_fd_ is closed later
     }
     if (thread_) {
-        thread_->stop();
-        thread_.reset();
+        if (thread_->stop()) {
+            thread_.reset();
+        } else {
+            (void) thread_.release();
+        }
         put_off_.cores = put_off::occupation::unknown; // another one has no timer yet
         put_off_.timer_set = false;
         note_timer_missed(false);

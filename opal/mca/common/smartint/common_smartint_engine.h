@@ -420,8 +420,8 @@ private:
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     void wake_if_gone(endpoint *ep);
     bool fits(const send_op &op, const wire::answer &a) const;
-    void on_cts(const std::byte *data, std::uint32_t bytes);
-    void on_finish(const std::byte *data, std::uint32_t bytes);
+    void on_cts(const endpoint *from, const std::byte *data, std::uint32_t bytes);
+    void on_finish(const endpoint *from, const std::byte *data, std::uint32_t bytes);
 
     // ---- inside the node (engine_near.cc)
     enum class near_way : std::uint8_t; // of a message, as its RTS meets its receive
@@ -446,9 +446,9 @@ private:
     network::result send_fragment(send_op *op, std::uint32_t *bytes);
     network::result send_fragment_in_place(send_op *op, std::uint32_t bytes);
     std::uint64_t pack(send_op *op, std::uint64_t at, std::uint64_t bytes, std::uint64_t wanted);
-    void on_data(const std::byte *data, std::uint32_t bytes);
+    void on_data(const endpoint *from, const std::byte *data, std::uint32_t bytes);
     void consumed(recv_op *op, std::uint64_t bytes);
-    void on_credit(const std::byte *data, std::uint32_t bytes);
+    void on_credit(const endpoint *from, const std::byte *data, std::uint32_t bytes);
 
     // ---- direct copies (engine_copy.cc)
     std::uint32_t pid_of(endpoint *ep);

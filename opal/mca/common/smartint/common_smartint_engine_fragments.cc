@@ -178,7 +178,7 @@ std::uint64_t engine::pack(send_op *op, std::uint64_t at, std::uint64_t bytes, s
     return std::min(got, bytes);
 }
 
-void engine::on_data(const std::byte *data, std::uint32_t bytes) {
+void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::fragment f{};
     if (!wire::take_header(data, bytes, &f)) {
         refuse();
@@ -186,8 +186,8 @@ void engine::on_data(const std::byte *data, std::uint32_t bytes) {
     }
     recv_op *op = receives_.find(f.receiver);
     // In order, none twice: so an operation is not done before its last one was taken.
-    if (nullptr == op || op_state::moving != op->state || wire::mode::copy != op->asked || f.offset != op->arrived ||
-        bytes > op->received - f.offset || 0 == bytes) {
+    if (nullptr == op || op_state::moving != op->state || !may_answer(from, op->peer) ||
+        wire::mode::copy != op->asked || f.offset != op->arrived || bytes > op->received - f.offset || 0 == bytes) {
         refuse();
         return;
     }
@@ -223,7 +223,7 @@ void engine::consumed(recv_op *op, std::uint64_t bytes) {
     }
 }
 
-void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
+void engine::on_credit(const endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::credit_msg c{};
     if (!wire::take_header(data, bytes, &c)) {
         refuse();
@@ -233,7 +233,7 @@ void engine::on_credit(const std::byte *data, std::uint32_t bytes) {
     if (nullptr == op) {
         return; // the last credit may come after all was handed over
     }
-    if (c.bytes > op->moved || c.bytes < op->consumed) {
+    if (!may_answer(from, op->peer) || c.bytes > op->moved || c.bytes < op->consumed) {
         refuse();
         return;
     }

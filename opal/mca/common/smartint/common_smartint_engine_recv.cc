@@ -129,6 +129,8 @@ void engine::receive_matched(recv_op *op, unexpected *u) {
         }
         wire::rendezvous r{};
         std::memcpy(&r, data, sizeof(r)); // stored whole by on_rts, the key behind it
+        // Read from the ring a second time, which its sender may have written again.
+        r.key_bytes = std::min<std::uint32_t>(r.key_bytes, bytes - static_cast<std::uint32_t>(sizeof(r)));
         start_rendezvous(op, u->peer, r, data + sizeof(r));
     } else {
         deliver_eager(op, u->peer, data, bytes);
@@ -165,16 +167,16 @@ void engine::dispatch(endpoint *from, std::uint8_t type, const std::byte *data, 
         on_rts(from, data, bytes);
         return;
     case wire::cts:
-        on_cts(data, bytes);
+        on_cts(from, data, bytes);
         return;
     case wire::data:
-        on_data(data, bytes);
+        on_data(from, data, bytes);
         return;
     case wire::credit:
-        on_credit(data, bytes);
+        on_credit(from, data, bytes);
         return;
     case wire::fin:
-        on_finish(data, bytes);
+        on_finish(from, data, bytes);
         return;
     case wire::am:
     case wire::atomic:
@@ -298,7 +300,7 @@ void engine::on_rts(endpoint *from, const std::byte *data, std::uint32_t bytes) 
     if (nullptr == from) {
         // By network: the RTS carries what is needed to answer a process not met before.
         from = find_peer(r.name);
-        if (nullptr == from) {
+        if (nullptr == from && r.name != me_.name) {
             from = add_network(r.name, data, r.address_bytes, nullptr, 0);
         }
         if (nullptr != from && !from->asked && lacks_helper(from)) {

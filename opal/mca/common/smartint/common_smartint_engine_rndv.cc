@@ -149,14 +149,14 @@ bool engine::fits(const send_op &op, const wire::answer &a) const {
     }
 }
 
-void engine::on_cts(const std::byte *data, std::uint32_t bytes) {
+void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::answer a{};
     if (!wire::take_header(data, bytes, &a)) {
         refuse();
         return;
     }
     send_op *op = sends_.find(a.sender);
-    if (nullptr == op || !fits(*op, a) || a.key_bytes > bytes) {
+    if (nullptr == op || !may_answer(from, op->peer) || !fits(*op, a) || a.key_bytes > bytes) {
         refuse();
         return;
     }
@@ -212,7 +212,7 @@ void engine::write_by_copy(send_op *op, std::uint32_t shared) {
     }
 }
 
-void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
+void engine::on_finish(const endpoint *from, const std::byte *data, std::uint32_t bytes) {
     wire::finish f{};
     if (!wire::take_header(data, bytes, &f)) {
         refuse();
@@ -222,7 +222,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
         send_op *op = sends_.find(f.operation);
         // Moving: a shared copy that the receiver has finished.
         const bool shared = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
-        if (nullptr == op || (op_state::rts_sent != op->state && !shared) || route::self == op->peer->way) {
+        if (nullptr == op || (op_state::rts_sent != op->state && !shared) || !may_answer(from, op->peer)) {
             refuse();
             return;
         }
@@ -233,7 +233,7 @@ void engine::on_finish(const std::byte *data, std::uint32_t bytes) {
     }
     recv_op *op = receives_.find(f.operation);
     const bool refused = wire::outcome::ok != f.result;
-    if (nullptr == op || op_state::moving != op->state ||
+    if (nullptr == op || op_state::moving != op->state || !may_answer(from, op->peer) ||
         !(wire::mode::copy_into == op->asked || (wire::mode::write == op->asked && !refused))) {
         refuse(); // who reads, or takes fragments, knows best when it is done
         return;

@@ -33,8 +33,8 @@ void helper_bells::ring(unsigned index) {
     }
     one_helper &it = helpers_[index];
     const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
-    const std::uint64_t started = h.start_time.load(std::memory_order_relaxed);
-    if (pid != it.doorbell_of || started != it.started) { // the first, or one in its place
+    const std::uint64_t started = h.start_time.load(std::memory_order_acquire); // H6, pairs with H5
+    if (pid != it.doorbell_of || started != it.started) {                       // the first, or one in its place
         it.doorbell_of = pid;
         it.started = started;
         if (it.doorbell >= 0) {

@@ -98,7 +98,9 @@ int open_own(const std::string &path) {
         return -1;
     }
     struct ::stat st {}; // stat is a counter here
-    const bool own = 0 == fstat(fd, &st) && S_ISREG(st.st_mode) && geteuid() == st.st_uid;
+    // One name: a second one may be somebody's who would have it overwritten.
+    const bool own = 0 == fstat(fd, &st) && S_ISREG(st.st_mode) && geteuid() == st.st_uid && 1 == st.st_nlink &&
+                     0 == fchmod(fd, 0600);
     if (const int error = own ? lock(fd) : EPERM; 0 != error) {
         close(fd);
         errno = error;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,9 +24,28 @@ std::string path_of(const char *directory, std::uint64_t name) {
     return std::string(directory) + file;
 }
 
+// Beyond this limit the kernel sends a signal that ends the process, where it is not caught, beside its error.
+bool within_limit(std::uint64_t bytes) {
+    rlimit limit{};
+    return 0 != getrlimit(RLIMIT_FSIZE, &limit) || RLIM_INFINITY == limit.rlim_cur || bytes <= limit.rlim_cur;
+}
+
+// A page of a file that can't be accounted for ends, by SIGBUS, who touches it; memory of a process would not be had.
+bool strictly_accounted() {
+    char mode = '0';
+    if (const int fd = ::open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC); fd >= 0) {
+        mode = 1 == ::read(fd, &mode, 1) ? mode : '0';
+        ::close(fd);
+    }
+    return '2' == mode;
+}
+
 } // namespace
 
 int reserve_memory(int fd, std::uint64_t bytes) {
+    if (!within_limit(bytes)) {
+        return EFBIG;
+    }
     // A signal that comes meanwhile, of a profiler's timer, makes the file system give up and begin anew.
     const signals_blocked during;
     int error = EINTR;
@@ -33,6 +53,16 @@ int reserve_memory(int fd, std::uint64_t bytes) {
         error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
     }
     return error;
+}
+
+int set_length(int fd, std::uint64_t bytes) {
+    if (!within_limit(bytes)) {
+        return EFBIG;
+    }
+    if (strictly_accounted()) {
+        return reserve_memory(fd, bytes);
+    }
+    return 0 == ::ftruncate(fd, static_cast<off_t>(bytes)) ? 0 : errno;
 }
 
 // The file has no name while its memory is made, which takes long where it is much: a process killed meanwhile leaves
@@ -46,7 +76,7 @@ int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t 
         return -errno;
     }
     const std::string own = "/proc/self/fd/" + std::to_string(fd);
-    int error = reserve_memory(fd, bytes);
+    int error = 0 == ::fchmod(fd, 0600) ? reserve_memory(fd, bytes) : errno; // whatever the program's umask takes
     if (0 == error &&
         0 != ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_of(directory, *name).c_str(), AT_SYMLINK_FOLLOW)) {
         error = errno; // also if there is one of that name

@@ -11,6 +11,9 @@ namespace smartint {
 
 // All bytes of the file are memory from now on. 0, or an errno.
 int reserve_memory(int fd, std::uint64_t bytes);
+// The file has that length: its memory is made when it is touched, but where the system promises no more than it has.
+// 0, or an errno.
+int set_length(int fd, std::uint64_t bytes);
 
 // All of its bytes are memory from now on: a full file system is an error here, and no SIGBUS later. *name tells others
 // which it is. On file systems that make files without a name (tmpfs and other local ones). A descriptor, or -errno.

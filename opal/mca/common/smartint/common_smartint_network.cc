@@ -15,6 +15,7 @@
 
 #include "common_smartint_devices.h"
 #include "common_smartint_network_impl.h"
+#include "common_smartint_signals.h"
 #include "common_smartint_ucx.h"
 
 namespace smartint {
@@ -270,6 +271,7 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     if (!why_.empty()) {
         return ELIBBAD;
     }
+    const signals_blocked inherited; // by the transport's thread: signals are for the application's
     auto *n = new impl;
     n->on_message = h;
     n->arg = arg;

@@ -57,7 +57,12 @@ bool parse_rendezvous(const std::string &s, rendezvous_kind *out) {
 }
 
 bool rings_are_reused(const params &p) {
-    return "yes" == p.ring_reuse || ("auto" == p.ring_reuse && __builtin_cpu_is("amd"));
+#if defined(__x86_64__)
+    const bool amd = __builtin_cpu_is("amd");
+#else
+    const bool amd = false;
+#endif
+    return "yes" == p.ring_reuse || ("auto" == p.ring_reuse && amd);
 }
 
 bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out) {

@@ -59,16 +59,23 @@ bool rma::pieces_inside(const rma_window *w, const rma_run &run) {
         if (!inside(w, at, run.length)) {
             return false;
         }
-        // Those behind it as far as its region goes.
+        // Those behind it as far as regions follow one another.
         const rma_region *r = region_of(w, at);
-        const std::uint64_t before = at - r->base;
-        const std::uint64_t behind = r->bytes - before;
-        const std::uint64_t step = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride);
-        if (behind < run.length) {
-            ++k;
-        } else {
-            k += 1 + (run.stride < 0 ? before : behind - run.length) / std::max<std::uint64_t>(step, 1);
+        std::uint64_t low = r->base;
+        std::uint64_t high = r->base + r->bytes;
+        while (run.stride < 0 && low > 0 && nullptr != (r = region_of(w, low - 1))) {
+            low = r->base;
         }
+        while (run.stride >= 0 && nullptr != (r = region_of(w, high))) {
+            high = r->base + r->bytes;
+        }
+        const std::uint64_t step = static_cast<std::uint64_t>(run.stride < 0 ? -run.stride : run.stride);
+        const std::uint64_t more =
+            (run.stride < 0 ? at - low : high - at - run.length) / std::max<std::uint64_t>(step, 1);
+        if (more >= run.count - k) {
+            break;
+        }
+        k += 1 + more;
     }
     return true;
 }

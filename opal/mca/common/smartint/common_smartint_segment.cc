@@ -96,6 +96,7 @@ int segment::create(const char *directory, const segment_shape &shape, void (*na
         return fail(errno, std::strerror(errno));
     }
     owner_ = true;
+    (void) ::fchmod(fd_, 0600); // the others of the node open it, whatever the program's umask takes
     if (nullptr != named) {
         named(path_.c_str());
     }

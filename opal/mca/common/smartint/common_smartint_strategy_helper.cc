@@ -41,7 +41,7 @@ void helper_strategy::run(interrupt_thread &t) {
     serve(t, {}); // what began before there was a thread that could be rung
     while (!t.stop_requested()) {
         const auto causes = t.sleep();
-        if (t.stop_requested()) {
+        if (causes.lost || t.stop_requested()) {
             break;
         }
         serve(t, causes);

@@ -22,11 +22,12 @@ namespace {
 
 enum : std::uint64_t { tag_wake = 1, tag_timer = 2, tag_transport = 3, tag_late = 4 };
 
-void set(int timer, std::uint32_t microseconds) {
+// False: that is no timer.
+bool set(int timer, std::uint32_t microseconds) {
     itimerspec t{};
     t.it_value.tv_sec = microseconds / 1000000;
     t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
-    timerfd_settime(timer, 0, &t, nullptr);
+    return 0 == timerfd_settime(timer, 0, &t, nullptr);
 }
 
 bool add(int epoll, int fd, std::uint64_t tag, std::uint32_t events) {
@@ -71,6 +72,7 @@ bool interrupt_thread::start() {
             pthread_setname_np(pthread_self(), layout::thread_name);
             place(engine_.settings().cores);
             engine_.progress_strategy()->run(*this);
+            over_ = true;
         });
     } catch (const std::system_error &e) {
         tell(topic::no_thread, "pthread_create", e.what());
@@ -82,10 +84,16 @@ bool interrupt_thread::start() {
     return ok;
 }
 
-void interrupt_thread::stop() {
+bool interrupt_thread::stop() {
     if (thread_.joinable()) {
         stop_.store(true, std::memory_order_release); // T1, pairs with T2
-        ring_eventfd(engine_.wake_descriptor());
+        const bool rung = rings(engine_.wake_descriptor()) && ring_eventfd(engine_.wake_descriptor());
+        const bool timed = set(timer_, 1);
+        if (!rung && !timed && !over_ && engine_.progress_strategy()->sleeps()) {
+            tell(topic::no_thread, "descriptors", "the program has closed, or taken, what this thread sleeps on");
+            thread_.detach();
+            return false;
+        }
         thread_.join();
     }
     for (int *fd : {&epoll_, &timer_}) {
@@ -97,12 +105,17 @@ void interrupt_thread::stop() {
     if (const int fd = postponed_timer_.exchange(-1, std::memory_order_relaxed); fd >= 0) {
         ::close(fd);
     }
+    return true;
 }
 
 interrupt_thread::causes interrupt_thread::sleep() {
     causes c;
     epoll_event events[4];
     const int n = epoll_wait(epoll_, events, 4, -1);
+    if (n < 0 && EINTR != errno) { // the program has closed what it did not open, or had the kernel refuse the call
+        tell(topic::no_thread, "epoll_wait", std::strerror(errno));
+        c.lost = true;
+    }
     for (int i = 0; i < n; ++i) {
         if (tag_wake == events[i].data.u64) {
             c.rings = drain_eventfd(engine_.wake_descriptor());

@@ -22,13 +22,16 @@ public:
 
     // False: the system refused (descriptors or the thread itself); reported.
     bool start();
-    void stop();
+    // False: nothing can wake it any more, and it may still sleep in here when this process ends: this object must
+    // stay.
+    bool stop();
 
     // ---- for the strategy's run(), on the thread itself
     engine &the_engine() { return engine_; }
     bool stop_requested() const { return stop_.load(std::memory_order_acquire); } // T2
 
     struct causes {
+        bool lost = false;       // there is nothing to sleep on any more: told; the thread ends
         std::uint64_t rings = 0; // of the wake descriptor
         bool timer = false;
         bool postponed = false; // the timer of what is
@@ -54,6 +57,7 @@ private:
     engine &engine_;
     std::thread thread_;
     std::atomic<bool> stop_{false};
+    std::atomic<bool> over_{false}; // it has ended before it was to
     int epoll_ = -1;
     int timer_ = -1;
     std::atomic<int> postponed_timer_{-1}; // relaxed: epoll orders its use here behind its making
