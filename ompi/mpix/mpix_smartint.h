@@ -6,11 +6,14 @@
  * epoch of the same window the end of the last: they are carried out in that order, also while the
  * program computes.
  *
- * The request of a beginning is complete when operations need not wait for it any more on this side
- * (ilock: the lock is granted), that of an end when the blocking call would return. All of them
- * must be complete when the window is freed. Locks are taken in whatever order they can be had: where
- * processes hold several exclusive ones at once, each must wait for one before it asks for the next,
- * or they may wait for each other for ever.
+ * The request of ilock is complete when the lock is granted, also of another process. That of istart
+ * and ilock_all says the like in windows of MPI_Win_allocate_shared only: posted, granted by all. In
+ * others it says nothing of the targets, nor does that of ipost: operations wait by themselves. The
+ * request of ifence is complete when all have come to the fence and what was begun before it is done,
+ * that of an end or of iflush when the blocking call would return. All of them must be complete
+ * when the window is freed. Locks are taken in whatever order they can be had:
+ * where processes hold several exclusive ones at once, each must wait for one before it asks for the
+ * next, or they may wait for each other for ever.
  *
  * Link with -lmpix_smartint. Where osc/smartint does not serve the window, or was not chosen, the
  * calls fail with MPI_ERR_UNSUPPORTED_OPERATION, raised on the window as any error. */

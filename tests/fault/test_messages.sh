@@ -55,7 +55,7 @@ else
     skip "$LABEL/no-thread" "gcc is missing"
 fi
 
-# ---- bad-segment. What is refused is as no shared memory: the network where that is open, else the job ends.
+# ---- bad-segment: the job ends, also where the network is open, as the others would wait for who refused
 
 BAD_SEGMENT='smartint refused the shared segment of this node'
 program sizes

@@ -126,7 +126,7 @@ void fill(void *p, std::size_t bytes, std::uint64_t seed);
 // Index of the first byte that is not as filled, -1: all are.
 std::ptrdiff_t differs(const void *p, std::size_t bytes, std::uint64_t seed);
 
-// CPU time of this thread and of the process, nanoseconds.
+// CPU time of this thread, nanoseconds.
 std::uint64_t thread_cpu_ns();
 
 // Number of open descriptors of this process.

@@ -224,7 +224,7 @@ unsigned core::scan() {
     return wakes;
 }
 
-// With a unit of our own: what ranks are armed for.
+// It has a unit of its own and may poll while requests are armed.
 bool core::watches() const { return unit_ >= 0 && options_.poll_us > 0; }
 
 bool core::anything_armed() const {

@@ -56,9 +56,9 @@ private:
     friend class core_access; // tests
     struct node {
         void *connection = nullptr;
-        bool broken = false;                       // not to be reached, until another address is known or
-        clock::time_point again{};                 // then
-        clock::duration patience{};                // since the last one; 0: something was sent
+        bool broken = false;                       // not tried before `again`, or until another address is known
+        clock::time_point again{};                 // when it is tried again
+        clock::duration patience{};                // the last wait; doubled at each failure, 0 after a success
         std::uint32_t generation = 0;              // of the address that connection and broken are about
         bool announce = false;                     // our own address is to go first
         std::uint32_t batch = layout::relay_batch; // items of one message that both ends take

@@ -17,6 +17,9 @@
  * or secret is another job, and nothing is told about others.
  *
  * poll(), epoll and O_NONBLOCK work; a registered file can always be written.
+ *
+ * open() fails with EDQUOT where the user has as many files open as the module's parameter
+ * max_files allows, and with ENOMEM.
  */
 #ifndef _UAPI_SMARTINT_H
 #define _UAPI_SMARTINT_H

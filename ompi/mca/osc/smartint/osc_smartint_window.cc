@@ -136,7 +136,7 @@ bool has_strangers(const module &m, std::size_t processes) {
         other_jobs = other_jobs || p->proc_name.jobid != OPAL_PROC_MY_NAME.jobid;
     }
     if (other_jobs) {
-        glue_open_network(); // else these can't be reached, which is told below
+        glue_open_network(); // else these can't be reached: an error of the window
     }
     return strangers;
 }

@@ -60,7 +60,7 @@ public:
     void note_ring() const;
     // It could not: the next one is to try.
     void ring_failed() const;
-    // Scan requests armed for a notice; used by post and by the helper.
+    // Scan requests armed for a notice: the second half of post().
     outcome match_requests(const key &k, std::uint32_t source, std::uint32_t seq) const;
 
 private:

@@ -65,9 +65,9 @@ public:
     // Under the gate: open the transport of an engine that was started without. 0, also when it is open or the
     // parameters want none, or an errno; reported.
     int open_network();
-    // Create (leader) or map the node's board. 0, or an errno: the caller goes without shared memory. slots: ranks of
-    // the job on this node. second_directory: where to try if the one of the parameters will not do, or nullptr.
-    // named: see segment::create. nodes: others that this job may have, see segment_shape.
+    // Create (leader) or map the node's board. 0, or an errno; not made: the caller goes without; not mapped: it ends
+    // the process, or makes one. slots: the job's ranks here. second_directory: where to try if the parameters' will
+    // not do, or nullptr. named: see segment::create. nodes: others that this job may have, see segment_shape.
     int create_board(std::uint32_t slots, const char *second_directory = nullptr,
                      void (*named)(const char *path) = nullptr, std::uint32_t nodes = layout::max_nodes);
     int open_board(const segment_ticket &ticket);
@@ -518,11 +518,11 @@ private:
     bool ring_broken_ = false;
     bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
     int wake_fd_ = -1;
-    std::atomic<bool> quiet_calls_{false}; // there are some that the thread must tell that it gave way: of windows
+    std::atomic<bool> quiet_calls_{false}; // windows: calls may end without a look, and the thread says if it gave way
     unsigned seen_for_ = 0;             // calls that might be brief and are not, as this rank was asked for something
     std::atomic<bool> gave_way_{false}; // the thread, to a call that may leave quietly
     bool matched_hint_ = false;         // a request was matched and has not been looked at
-    bool armed_now_ = false, looks_again_ = false; // a receive, by this call; at its end, where nobody is called back
+    bool armed_now_ = false, looks_again_ = false; // this call armed a receive; second look at its end: no callbacks
     std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked there
     put_off put_off_;
     listening listening_;

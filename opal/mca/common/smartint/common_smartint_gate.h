@@ -49,7 +49,8 @@ public:
     }
 
     // As enter, but gives up where the interrupt thread holds the gate. After
-    // `patience` refusals in a row it waits (asleep) like enter.
+    // `patience` refusals in a row it waits (asleep) like enter. Locked: gives up
+    // where any thread holds it, and never waits.
     bool try_enter() {
         if (mode::locked == mode_) {
             return try_enter_locked();

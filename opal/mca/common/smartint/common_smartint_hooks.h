@@ -24,8 +24,8 @@ struct engine_hooks {
     void (*send_done)(send_op *) = nullptr;
     void (*rma_done)(void *user, rma_error error) = nullptr;
     void (*active_message)(endpoint *from, std::uint32_t type, const std::byte *data, std::uint32_t bytes) = nullptr;
-    void (*introduce)(endpoint *) =
-        nullptr; // was met by its RTS: find where its helper is, see engine::set_relay_route
+    // A peer met by its RTS alone: find its node's helper, see engine::set_relay_route.
+    void (*introduce)(endpoint *) = nullptr;
     void (*fatal)(const char *what) = nullptr; // the job can't go on; may not return
     void (*chores)() = nullptr;                // now and then, outside any pass
     bool pml_progresses = false;               // the pml is chosen and calls progress() itself

@@ -32,7 +32,7 @@ bool glue_overlaps();
 
 // Start the engine for this process: parameters checked, board made by the local leader,
 // helper started. Idempotent. enable_threads: MPI_THREAD_MULTIPLE. OPAL_SUCCESS or an error
-// that was reported.
+// that was reported; where the user named the pml or osc, the process ends instead.
 int glue_start(bool enable_threads);
 // The same after MPI_Init, for the first window beside another pml: by whichever processes have it. What others need to
 // reach this one is in glue_modex() then, and they have to be told (glue_meet). A job goes on where it fails. One

@@ -104,7 +104,8 @@ bool parse_cpu_list(const std::string &s, std::vector<unsigned> *out) {
 
 namespace {
 
-// The list must be well formed and name at least one processing unit this process may use.
+// The list must be well formed and name at least one processing unit that exists. Whether this process may use it is
+// not looked at.
 bool usable_cpus(const std::string &list, std::string *remedy) {
     std::vector<unsigned> cpus;
     if (!parse_cpu_list(list, &cpus)) {

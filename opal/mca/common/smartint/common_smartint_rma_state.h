@@ -177,9 +177,9 @@ struct rma_peer {
     bool granted = false;            // the lock asked for by the item at the head
     rma_hold held = rma_hold::none;  // of the lock in `words`, by this process
     rma_item *asked = nullptr;       // lock that is asked for by message; what follows may go ahead of the grant
-    std::uint32_t ahead = 0;         // bytes that did
+    std::uint32_t ahead = 0;         // bytes sent ahead of the grant
     bool passing = false;            // a lock of all is asked for
-    std::uint64_t asked_at = 0;      // us: that, or that it passes
+    std::uint64_t asked_at = 0;      // us: when the lock was asked for, or to pass
     bool unacked = false;            // stores sent, or in the bundle, since the last flush or unlock
     std::vector<std::byte> bundle;   // small messages that are not sent yet
     unsigned bundled_asks = 0;       // of them, those that are answered
@@ -187,7 +187,7 @@ struct rma_peer {
     bool timed = false;              // the thread will come for the bundle; counted by the engine
     bool stuck = false;              // the transport is full
     std::uint32_t told = 0;          // sequence the target was last woken for, or counted on to find
-    std::uint32_t told_early_ms = 0; // when, if there was no room for that message then; 0: there was
+    std::uint32_t told_early_ms = 0; // ms: when it was woken before there was room for the message; 0: not so
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;          // so it has not been woken for the last message, yet

@@ -44,7 +44,7 @@ class waker {
 public:
     ~waker() { close(); }
     void resize(unsigned slots) { fd_.assign(slots, unknown); }
-    // What is woken by the module is counted in *s, if there is one.
+    // What is woken by the module one by one is counted in *s, if there is one; not what wake_all() wakes in one call.
     void use_module(wake_kind how, const wake_identity &who, stats *s = nullptr);
     // Wake the rank of slot i. False: it cannot be woken from here (it loses overlap only).
     bool wake(unsigned i, const layout::slot &s);
