@@ -263,8 +263,12 @@ void engine::stop() {
     network_.close();
     waker_.close();
     bells_.close();
-    made_board_ = false;
+    made_board_ = ring_broken_ = false;
+    fatal_ = nullptr;
+    put_off_.units = put_off::seats::unknown;
+    put_off_.missing = 0; // a slot of that board
     at_end_ = counted_ = false;
+    told_.clear();
     parting_ = parting{};
     board_ = board_owner{};
     segment_.close();

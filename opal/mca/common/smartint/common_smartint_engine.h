@@ -84,7 +84,7 @@ public:
     void see_out();
     // From here on messages still go out, but nobody is called back for any.
     void forget_callers();
-    void stop(); // everything; idempotent
+    void stop(); // everything; idempotent. It may be started again if no operation was open
     bool started() const { return started_; }
 
     segment &board_segment() { return segment_; }
