@@ -33,7 +33,8 @@ extern "C" int btl_smartint_progress() noexcept {
 
 } // namespace
 
-component the_component_state{};
+module the_shared{};
+module the_network{};
 
 } // namespace smartint::btl
 
@@ -82,10 +83,10 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
         return nullptr;
     }
     if (0 != engine::instance().settings().shared_memory) {
-        list[(*count)++] = &the_component_state.shared.super;
+        list[(*count)++] = &the_shared.super;
     }
     if ("none" != engine::instance().settings().transport) { // opened later if it must be
-        list[(*count)++] = &the_component_state.network.super;
+        list[(*count)++] = &the_network.super;
     }
     return list;
 }

@@ -161,7 +161,6 @@ bool engine::pump_writes(send_op *op) {
     if (op->writing || op->moved < op->wanted) {
         return false;
     }
-    op->state = op_state::finishing;
     const wire::finish f{op->remote_id, 0, wire::outcome::ok};
     const auto r = transmit(ep, {wire::fin, f}, true);
     if (network::result::again == r) {
