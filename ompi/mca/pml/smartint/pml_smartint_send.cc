@@ -3,6 +3,8 @@
 //
 // Sends of every mode. First the inline attempt (small, contiguous, no request), then a
 // request.
+#include <cstring>
+
 #include "pml_smartint_request.h"
 
 namespace smartint::pml {

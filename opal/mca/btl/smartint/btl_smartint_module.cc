@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What the two modules can do, told to Open MPI.
+#include <algorithm>
 #include <cstring>
 
 #include "btl_smartint.h"

@@ -5,7 +5,6 @@
 // sender keeps at most a window of bytes beyond what the receiver has said that it consumed.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"

@@ -19,7 +19,6 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common_smartint_ids.h"
