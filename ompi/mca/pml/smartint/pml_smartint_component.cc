@@ -10,7 +10,6 @@
 extern "C" {
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/rte/rte.h"
-#include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 }
 
@@ -36,8 +35,7 @@ int pml_smartint_finalize() noexcept;
 
 void fatal(const char *what) {
     if (0 != *what) { // else it was told
-        opal_show_help("help-pml-smartint.txt", "fatal", true,
-                       nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename, what);
+        opal_show_help("help-pml-smartint.txt", "fatal", true, this_node(), what);
     }
     ompi_rte_abort(1, nullptr);
 }

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // One pass of the engine, for whoever holds the gate, and what only the application does.
-#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -42,7 +41,7 @@ int engine::progress() {
     }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
         if (made_board_) {
-            bells_.look_after(std::min(params_.helpers, layout::max_helpers));
+            bells_.look_after(params_.helpers);
         }
         if (reports_pending()) {
             flush_reports();

@@ -121,9 +121,7 @@ void engine::read_completed(void *arg, bool ok) {
 void engine::write_completed(void *arg, bool ok) {
     auto *op = static_cast<send_op *>(arg);
     op->writing = false;
-    if (!ok) {
-        op->failed = true;
-    }
+    op->failed = op->failed || !ok;
 }
 
 // Writes over the bulk connection, one at a time; the FIN follows on the same connection, so

@@ -41,14 +41,6 @@ std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t b
     return listed;
 }
 
-void skip(rma_cursor &cursor, std::uint64_t bytes) {
-    while (bytes > 0) {
-        const auto p = cursor.look(bytes);
-        cursor.advance(p.bytes);
-        bytes -= p.bytes;
-    }
-}
-
 } // namespace
 
 bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
@@ -245,8 +237,8 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
             break;
         }
         const auto moved = static_cast<std::uint64_t>(n);
-        skip(mine, moved);
-        skip(i->target_at, moved);
+        mine.skip(moved);
+        i->target_at.skip(moved);
         budget_ -= moved;
     }
     return step::done;
@@ -324,7 +316,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
             if (nullptr != operand) {
                 rma_apply_at(i->op, i->type, theirs, i->target_at, bytes, operand, unit);
             } else {
-                skip(i->target_at, bytes);
+                i->target_at.skip(bytes);
             }
         }
         if (fetches) {
@@ -371,7 +363,7 @@ rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t
         note_error(i, rma_error::range); // memory that was a window's, and is no more
         return step::blocked;
     }
-    skip(i->target_at, n);
+    i->target_at.skip(n);
     return step::done;
 }
 
