@@ -94,8 +94,8 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
 // A program of nothing but operations that are done when they return would serve nobody: the thread, which is never
 // left alone for long enough, would only be rung at every call.
 void rma::serve_now_and_then() {
-    if (e_.called_for() || ++at_hand_ >= served_every) {
-        at_hand_ = 0;
+    if (e_.called_for() || ++since_pass_ >= served_every) {
+        since_pass_ = 0;
         in_operation_ = true; // others may follow it
         e_.pass(false, false);
         in_operation_ = false;
@@ -142,7 +142,7 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
 }
 
 void rma::count_mapped(unsigned operations) {
-    at_hand_ += operations;
+    since_pass_ += operations;
     e_.stats_.add(stat::rma_operations, operations);
     e_.stats_.add(stat::rma_direct, operations);
 }
