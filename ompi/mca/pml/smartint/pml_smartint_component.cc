@@ -94,9 +94,9 @@ __attribute__((visibility("default"))) mca_pml_base_component_2_0_0_t mca_pml_sm
         {
             MCA_PML_BASE_VERSION_2_0_0,
             .mca_component_name = "smartint",
-            .mca_component_major_version = 0,
-            .mca_component_minor_version = 1,
-            .mca_component_release_version = 0,
+            .mca_component_major_version = SMARTINT_MAJOR_VERSION,
+            .mca_component_minor_version = SMARTINT_MINOR_VERSION,
+            .mca_component_release_version = SMARTINT_RELEASE_VERSION,
             .mca_open_component = smartint::pml::pml_smartint_open,
             .mca_close_component = smartint::pml::pml_smartint_close,
             .mca_register_component_params = smartint::pml::pml_smartint_register,

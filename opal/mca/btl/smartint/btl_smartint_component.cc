@@ -46,9 +46,9 @@ __attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t mca_btl_sm
         {
             MCA_BTL_BASE_VERSION_3_1_0,
             .mca_component_name = "smartint",
-            .mca_component_major_version = 0,
-            .mca_component_minor_version = 1,
-            .mca_component_release_version = 0,
+            .mca_component_major_version = SMARTINT_MAJOR_VERSION,
+            .mca_component_minor_version = SMARTINT_MINOR_VERSION,
+            .mca_component_release_version = SMARTINT_RELEASE_VERSION,
             .mca_open_component = smartint::btl::btl_smartint_open,
             .mca_close_component = smartint::btl::btl_smartint_close,
             .mca_register_component_params = smartint::btl::btl_smartint_register,
