@@ -66,8 +66,6 @@ public:
     using view = copy_view;
     static view view_of(engine &e, copy_job *job) { return e.view_of(job); }
     static bool copy_step(engine &e, const view &v) { return e.copy_step(v, true); }
-    // Make completions done, without pass: what is in the list.
-    static bool nothing_done(const engine &e) { return e.done_receives_.empty() && e.done_sends_.empty(); }
 
 private:
     // What a thread says it will do; and all of this process are in their epoll_wait, for it says so before, and says

@@ -27,7 +27,6 @@ public:
     // False: there is no network, as error() says, or none was asked for.
     bool open(const options &o, deliver d);
     int error() const { return error_; } // an errno; 0: there was none
-    const network &net() const { return network_; }
     network &net() { return network_; }
     bool is_open() const { return network_.is_open(); }
 

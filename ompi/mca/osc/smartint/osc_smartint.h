@@ -284,14 +284,14 @@ std::byte *short_way(module &m, const void *mine, std::size_t count, const ompi_
 // The calls of epochs without their waits: sync is done when the call may return. An MPI error. requested: it returns
 // a request instead.
 // osc_smartint_active.cc, osc_smartint_passive.cc; inside.
-int begin_fence(module &m, int assert, rma_sync *sync, bool requested);
-int begin_start(module &m, ompi_group_t *group, int assert, rma_sync *sync);
+int begin_fence(module &m, int assertion, rma_sync *sync, bool requested);
+int begin_start(module &m, ompi_group_t *group, int assertion, rma_sync *sync);
 int begin_complete(module &m, rma_sync *sync);
-int begin_post(module &m, ompi_group_t *group, int assert, bool nonblocking);
+int begin_post(module &m, ompi_group_t *group, int assertion, bool nonblocking);
 int begin_wait(module &m, rma_sync *sync);
-int begin_lock(module &m, int type, int target, int assert, rma_sync *sync, bool requested);
+int begin_lock(module &m, int type, int target, int assertion, rma_sync *sync, bool requested);
 int begin_unlock(module &m, int target, rma_sync *sync);
-int begin_lock_all(module &m, int assert, rma_sync *sync);
+int begin_lock_all(module &m, int assertion, rma_sync *sync);
 int begin_unlock_all(module &m, rma_sync *sync);
 int begin_flush(module &m, int target, rma_sync *sync);
 
@@ -344,16 +344,16 @@ int osc_smartint_fetch_and_op(const void *origin, void *result, ompi_datatype_t 
 int osc_smartint_compare_and_swap(const void *origin, const void *compare, void *result, ompi_datatype_t *type,
                                   int target, std::ptrdiff_t displacement, ompi_win_t *win) noexcept;
 
-int osc_smartint_fence(int assert, ompi_win_t *win) noexcept;
-int osc_smartint_start(ompi_group_t *group, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_fence(int assertion, ompi_win_t *win) noexcept;
+int osc_smartint_start(ompi_group_t *group, int assertion, ompi_win_t *win) noexcept;
 int osc_smartint_complete(ompi_win_t *win) noexcept;
-int osc_smartint_post(ompi_group_t *group, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_post(ompi_group_t *group, int assertion, ompi_win_t *win) noexcept;
 int osc_smartint_wait(ompi_win_t *win) noexcept;
 int osc_smartint_test(ompi_win_t *win, int *flag) noexcept;
 
-int osc_smartint_lock(int type, int target, int assert, ompi_win_t *win) noexcept;
+int osc_smartint_lock(int type, int target, int assertion, ompi_win_t *win) noexcept;
 int osc_smartint_unlock(int target, ompi_win_t *win) noexcept;
-int osc_smartint_lock_all(int assert, ompi_win_t *win) noexcept;
+int osc_smartint_lock_all(int assertion, ompi_win_t *win) noexcept;
 int osc_smartint_unlock_all(ompi_win_t *win) noexcept;
 int osc_smartint_sync(ompi_win_t *win) noexcept;
 int osc_smartint_flush(int target, ompi_win_t *win) noexcept;

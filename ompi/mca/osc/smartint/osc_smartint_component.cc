@@ -141,9 +141,9 @@ __attribute__((visibility("default"))) ompi_osc_base_component_t mca_osc_smartin
         {
             OMPI_OSC_BASE_VERSION_3_0_0,
             .mca_component_name = "smartint",
-            .mca_component_major_version = 0,
-            .mca_component_minor_version = 1,
-            .mca_component_release_version = 0,
+            .mca_component_major_version = SMARTINT_MAJOR_VERSION,
+            .mca_component_minor_version = SMARTINT_MINOR_VERSION,
+            .mca_component_release_version = SMARTINT_RELEASE_VERSION,
             .mca_open_component = smartint::osc::osc_smartint_open,
             .mca_close_component = smartint::osc::osc_smartint_close,
             .mca_register_component_params = smartint::osc::osc_smartint_register,

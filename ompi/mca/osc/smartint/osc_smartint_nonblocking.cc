@@ -55,61 +55,61 @@ template <class F> int nonblocking_towards(int target, MPI_Win win, MPI_Request 
     return nonblocking(win, wanted, which, begin);
 }
 
-int ifence(int assert, MPI_Win win, MPI_Request *request) {
+int ifence(int assertion, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::ends, [&](module &m, rma_sync *s) {
         constexpr int known = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
-        return asserts(assert, known) ? begin_fence(m, assert, s, true) : MPI_ERR_ASSERT;
+        return asserts(assertion, known) ? begin_fence(m, assertion, s, true) : MPI_ERR_ASSERT;
     });
 }
 
-int istart(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
+int istart(MPI_Group group, int assertion, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *s) {
-        return asserts(assert, MPI_MODE_NOCHECK) ? begin_start(m, group, assert, s) : MPI_ERR_ASSERT;
+        return asserts(assertion, MPI_MODE_NOCHECK) ? begin_start(m, group, assertion, s) : MPI_ERR_ASSERT;
     });
 }
 
-int icomplete(MPI_Win win, MPI_Request *request) {
+int icomplete(MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_complete(m, s); });
 }
 
-int ipost(MPI_Group group, int assert, MPI_Win win, MPI_Request *request) {
+int ipost(MPI_Group group, int assertion, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *) {
         constexpr int known = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
-        return asserts(assert, known) ? begin_post(m, group, assert, true) : MPI_ERR_ASSERT;
+        return asserts(assertion, known) ? begin_post(m, group, assertion, true) : MPI_ERR_ASSERT;
     });
 }
 
-int iwait(MPI_Win win, MPI_Request *request) {
+int iwait(MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_wait(m, s); });
 }
 
-int ilock(int type, int target, int assert, MPI_Win win, MPI_Request *request) {
+int ilock(int type, int target, int assertion, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking_towards(target, win, request, epoch::begins, [&](module &m, rma_sync *s) {
         return MPI_LOCK_SHARED != type && MPI_LOCK_EXCLUSIVE != type ? MPI_ERR_LOCKTYPE
-               : !asserts(assert, MPI_MODE_NOCHECK)                  ? MPI_ERR_ASSERT
+               : !asserts(assertion, MPI_MODE_NOCHECK)               ? MPI_ERR_ASSERT
                : !locks(win)                                         ? MPI_ERR_RMA_SYNC
-                                                                     : begin_lock(m, type, target, assert, s, true);
+                                                                     : begin_lock(m, type, target, assertion, s, true);
     });
 }
 
-int iunlock(int target, MPI_Win win, MPI_Request *request) {
+int iunlock(int target, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking_towards(target, win, request, epoch::ends,
                                [&](module &m, rma_sync *s) { return begin_unlock(m, target, s); });
 }
 
-int ilock_all(int assert, MPI_Win win, MPI_Request *request) {
+int ilock_all(int assertion, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::begins, [&](module &m, rma_sync *s) {
-        return !asserts(assert, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
-               : !locks(win)                      ? MPI_ERR_RMA_SYNC
-                                                  : begin_lock_all(m, assert, s);
+        return !asserts(assertion, MPI_MODE_NOCHECK) ? MPI_ERR_ASSERT
+               : !locks(win)                         ? MPI_ERR_RMA_SYNC
+                                                     : begin_lock_all(m, assertion, s);
     });
 }
 
-int iunlock_all(MPI_Win win, MPI_Request *request) {
+int iunlock_all(MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking(win, request, epoch::ends, [](module &m, rma_sync *s) { return begin_unlock_all(m, s); });
 }
 
-int iflush(int target, MPI_Win win, MPI_Request *request) {
+int iflush(int target, MPI_Win win, MPI_Request *request) noexcept {
     return nonblocking_towards(target, win, request, epoch::ends,
                                [&](module &m, rma_sync *s) { return begin_flush(m, target, s); });
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <string_view>
 #include <unordered_map>
@@ -179,10 +178,13 @@ int provide_memory(module &m, void **base, announcement &mine, std::vector<annou
     if (OMPI_SUCCESS == rc && m.shared() && !one_node) {
         return MPI_ERR_RMA_SHARED; // the same everywhere
     }
-    if (OMPI_SUCCESS != rc || !(m.allocates() || worth_sharing(all))) {
+    if (OMPI_SUCCESS != rc) {
         return rc;
     }
     m.shares_words = worth_sharing(all);
+    if (!m.allocates() && !m.shares_words) {
+        return rc;
+    }
     // One map for all, though they may say different things: next to each other unless all can do without.
     const bool packed =
         m.shared() && std::any_of(all.begin(), all.end(), [](const announcement &a) { return 0 == a.apart; });

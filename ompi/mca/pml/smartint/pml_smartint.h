@@ -23,6 +23,7 @@ extern "C" {
 #include "ompi/request/request.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
 }
 
 #include "common_smartint_mca.h"
@@ -140,6 +141,11 @@ template <class F> inline int holding(ompi_communicator_t *comm, F call) {
         release_later(comm);
     }
     return rc;
+}
+
+// As reports name it.
+inline const char *this_node() {
+    return nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename;
 }
 
 inline std::int32_t engine_source(int src) { return MPI_ANY_SOURCE == src ? any_source : src; }

@@ -47,9 +47,7 @@ endpoint *endpoint_of(ompi_proc_t *proc) {
 }
 
 void unreachable(ompi_proc_t *proc) {
-    opal_show_help("help-pml-smartint.txt", "unreachable", true,
-                   nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename,
-                   OPAL_NAME_PRINT(proc->super.proc_name),
+    opal_show_help("help-pml-smartint.txt", "unreachable", true, this_node(), OPAL_NAME_PRINT(proc->super.proc_name),
                    nullptr == proc->super.proc_hostname ? "unknown" : proc->super.proc_hostname);
 }
 

@@ -10,7 +10,6 @@
 extern "C" {
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/rte/rte.h"
-#include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 }
 
@@ -36,8 +35,7 @@ int pml_smartint_finalize() noexcept;
 
 void fatal(const char *what) {
     if (0 != *what) { // else it was told
-        opal_show_help("help-pml-smartint.txt", "fatal", true,
-                       nullptr == opal_process_info.nodename ? "unknown" : opal_process_info.nodename, what);
+        opal_show_help("help-pml-smartint.txt", "fatal", true, this_node(), what);
     }
     ompi_rte_abort(1, nullptr);
 }
@@ -96,9 +94,9 @@ __attribute__((visibility("default"))) mca_pml_base_component_2_0_0_t mca_pml_sm
         {
             MCA_PML_BASE_VERSION_2_0_0,
             .mca_component_name = "smartint",
-            .mca_component_major_version = 0,
-            .mca_component_minor_version = 1,
-            .mca_component_release_version = 0,
+            .mca_component_major_version = SMARTINT_MAJOR_VERSION,
+            .mca_component_minor_version = SMARTINT_MINOR_VERSION,
+            .mca_component_release_version = SMARTINT_RELEASE_VERSION,
             .mca_open_component = smartint::pml::pml_smartint_open,
             .mca_close_component = smartint::pml::pml_smartint_close,
             .mca_register_component_params = smartint::pml::pml_smartint_register,

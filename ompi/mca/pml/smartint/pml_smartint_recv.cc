@@ -4,10 +4,6 @@
 // Receives: blocking, nonblocking, persistent, and of a message that was probed.
 #include "pml_smartint_request.h"
 
-extern "C" {
-#include "ompi/errhandler/errcode-internal.h"
-}
-
 namespace smartint::pml {
 namespace {
 
@@ -31,34 +27,10 @@ void set_selection(recv_op *op, ompi_communicator_t *comm, int src, int tag) {
     op->peer = src >= 0 && nullptr == ep ? look_up_endpoint(comm, src) : ep;
 }
 
-// All of them, also behind one that cannot be started. The first error.
-template <class F> int start_all(std::size_t count, ompi_request_t **requests, F on_error) {
-    int error = OMPI_SUCCESS;
-    for (std::size_t i = 0; i < count; ++i) {
-        ompi_request_t *q = requests[i];
-        if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
-            continue;
-        }
-        const bool sends = is_send(q);
-        ompi_communicator_t *comm =
-            sends ? reinterpret_cast<send_request *>(q)->comm : reinterpret_cast<receive_request *>(q)->comm;
-        const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
-                             : begin_receive(reinterpret_cast<receive_request *>(q));
-        if (OMPI_SUCCESS != rc) {
-            const int code = ompi_errcode_get_mpi_code(rc);
-            error = OMPI_SUCCESS == error ? code : error;
-            on_error(comm, code);
-        }
-    }
-    return error;
-}
-
 } // namespace
 
 int begin_receive(receive_request *r) {
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
-    r->super.req_complete = REQUEST_PENDING;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // Open MPI frees what has an error, active or not
+    show_active(r->super);
     set_selection(&r->op, r->comm, r->src, r->tag);
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;
@@ -120,8 +92,7 @@ int pml_smartint_imrecv(void *buf, std::size_t count, ompi_datatype_t *datatype,
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     OBJ_RELEASE(comm); // the request has its own
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // as in begin_receive
+    show_active(r->super);
     set_selection(&r->op, comm, r->src, r->tag);
     aim(&r->op, &r->convertor, buf, count, datatype);
     r->op.blocking = false;
@@ -154,18 +125,6 @@ int pml_smartint_mrecv(void *buf, std::size_t count, ompi_datatype_t *datatype, 
         release_later(comm);
     }
     return rc;
-}
-
-// Components' starts: they hand an error on to the handler themselves.
-int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
-    return start_all(count, requests, [](ompi_communicator_t *, int) {});
-}
-
-// The program's. MPI_Startall takes no notice of what this returns, and neither it nor MPI_Start calls a handler.
-int pml_smartint_start_request(std::size_t count, ompi_request_t **requests) noexcept {
-    return start_all(count, requests, [](ompi_communicator_t *comm, int code) {
-        ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, "MPI_Start");
-    });
 }
 
 } // extern "C"

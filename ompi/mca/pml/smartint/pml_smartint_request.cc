@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Requests: Open MPI's free lists of them, their buffers and datatypes as the engine takes them, and their ends.
+// Requests: Open MPI's free lists of them, their buffers and datatypes as the engine takes them, their starts and their
+// ends.
 #include "pml_smartint_request.h"
 
 #include <atomic>
 #include <cstddef>
 #include <new>
+
+extern "C" {
+#include "ompi/errhandler/errcode-internal.h"
+}
 
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
@@ -185,6 +190,28 @@ template <class R> R *taken_from(opal_free_list_t *list) {
     return r;
 }
 
+// All of them, also behind one that cannot be started. The first error.
+template <class F> int start_all(std::size_t count, ompi_request_t **requests, F on_error) {
+    int error = OMPI_SUCCESS;
+    for (std::size_t i = 0; i < count; ++i) {
+        ompi_request_t *q = requests[i];
+        if (nullptr == q || OMPI_REQUEST_PML != q->req_type) {
+            continue;
+        }
+        const bool sends = is_send(q);
+        ompi_communicator_t *comm =
+            sends ? reinterpret_cast<send_request *>(q)->comm : reinterpret_cast<receive_request *>(q)->comm;
+        const int rc = sends ? begin_send(reinterpret_cast<send_request *>(q))
+                             : begin_receive(reinterpret_cast<receive_request *>(q));
+        if (OMPI_SUCCESS != rc) {
+            const int code = ompi_errcode_get_mpi_code(rc);
+            error = OMPI_SUCCESS == error ? code : error;
+            on_error(comm, code);
+        }
+    }
+    return error;
+}
+
 } // namespace
 
 static OBJ_CLASS_INSTANCE(send_request, ompi_request_t, construct_send, destruct_send);
@@ -301,4 +328,19 @@ void send_done(send_op *op) {
     }
 }
 
+extern "C" {
+
+// Components' starts: they hand an error on to the handler themselves.
+int pml_smartint_start(std::size_t count, ompi_request_t **requests) noexcept {
+    return start_all(count, requests, [](ompi_communicator_t *, int) {});
+}
+
+// The program's. MPI_Startall takes no notice of what this returns, and neither it nor MPI_Start calls a handler.
+int pml_smartint_start_request(std::size_t count, ompi_request_t **requests) noexcept {
+    return start_all(count, requests, [](ompi_communicator_t *comm, int code) {
+        ompi_errhandler_invoke(comm->error_handler, comm, comm->errhandler_type, code, "MPI_Start");
+    });
+}
+
+} // extern "C"
 } // namespace smartint::pml

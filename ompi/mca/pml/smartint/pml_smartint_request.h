@@ -65,6 +65,12 @@ void set_up(R *r, B *buf, std::size_t count, ompi_datatype_t *datatype, int tag,
     OMPI_DATATYPE_RETAIN(datatype);
 }
 
+inline void show_active(ompi_request_t &r) {
+    r.req_state = OMPI_REQUEST_ACTIVE;
+    r.req_complete = REQUEST_PENDING;
+    r.req_status.MPI_ERROR = MPI_SUCCESS; // Open MPI frees what has an error, active or not
+}
+
 // Ready the operation inside: buffer or convertor, length, functions.
 void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t count, ompi_datatype_t *datatype);
 void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count, ompi_datatype_t *datatype);

@@ -3,6 +3,8 @@
 //
 // Sends of every mode. First the inline attempt (small, contiguous, no request), then a
 // request.
+#include <cstring>
+
 #include "pml_smartint_request.h"
 
 namespace smartint::pml {
@@ -93,7 +95,7 @@ int send_buffered(const void *buf, std::size_t count, ompi_datatype_t *datatype,
     r->op.gather = nullptr;
     r->op.blocking = false;
     set_route(&r->op, comm, ep, tag, false);
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
+    show_active(r->super);
     r->active = true;
     r->freed = true; // nobody else will
     engine &e = engine::instance();
@@ -115,9 +117,7 @@ int begin_send(send_request *r) {
         if (OMPI_SUCCESS != rc) {
             return rc;
         }
-        r->super.req_state = OMPI_REQUEST_ACTIVE;
-        r->super.req_complete = REQUEST_PENDING;
-        r->super.req_status.MPI_ERROR = MPI_SUCCESS;
+        show_active(r->super);
         ompi_request_complete(&r->super, true);
         return OMPI_SUCCESS;
     }
@@ -125,9 +125,7 @@ int begin_send(send_request *r) {
     if (nullptr == ep) {
         return OMPI_ERR_UNREACH;
     }
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
-    r->super.req_complete = REQUEST_PENDING;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS; // as in begin_receive
+    show_active(r->super);
     set_route(&r->op, r->comm, ep, r->tag, MCA_PML_BASE_SEND_SYNCHRONOUS == r->mode);
     aim(&r->op, &r->convertor, r->buf, r->count, r->datatype);
     r->op.blocking = false;

@@ -32,12 +32,6 @@ struct module {
     bool shared; // ranks of this node
 };
 
-struct component {
-    mca_btl_base_component_3_0_0_t super;
-    module shared;
-    module network;
-};
-
 // A descriptor with its data behind it, or beside it in the user's buffer.
 struct fragment {
     mca_btl_base_descriptor_t super;
@@ -51,7 +45,8 @@ struct fragment {
 
 void fill_modules();                                // attributes and function tables, from the engine's limits
 void lower_limits(module &m, const endpoint &peer); // to what a peer takes; under the gate
-extern component the_component_state;
+extern module the_shared;
+extern module the_network;
 
 // btl_smartint_procs.cc
 int add_procs(mca_btl_base_module_t *btl, std::size_t count, opal_proc_t **procs, mca_btl_base_endpoint_t **endpoints,

@@ -33,7 +33,8 @@ extern "C" int btl_smartint_progress() noexcept {
 
 } // namespace
 
-component the_component_state{};
+module the_shared{};
+module the_network{};
 
 } // namespace smartint::btl
 
@@ -45,9 +46,9 @@ __attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t mca_btl_sm
         {
             MCA_BTL_BASE_VERSION_3_1_0,
             .mca_component_name = "smartint",
-            .mca_component_major_version = 0,
-            .mca_component_minor_version = 1,
-            .mca_component_release_version = 0,
+            .mca_component_major_version = SMARTINT_MAJOR_VERSION,
+            .mca_component_minor_version = SMARTINT_MINOR_VERSION,
+            .mca_component_release_version = SMARTINT_RELEASE_VERSION,
             .mca_open_component = smartint::btl::btl_smartint_open,
             .mca_close_component = smartint::btl::btl_smartint_close,
             .mca_register_component_params = smartint::btl::btl_smartint_register,
@@ -82,10 +83,10 @@ extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool thre
         return nullptr;
     }
     if (0 != engine::instance().settings().shared_memory) {
-        list[(*count)++] = &the_component_state.shared.super;
+        list[(*count)++] = &the_shared.super;
     }
     if ("none" != engine::instance().settings().transport) { // opened later if it must be
-        list[(*count)++] = &the_component_state.network.super;
+        list[(*count)++] = &the_network.super;
     }
     return list;
 }

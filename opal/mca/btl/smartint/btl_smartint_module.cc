@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What the two modules can do, told to Open MPI.
+#include <algorithm>
 #include <cstring>
 
 #include "btl_smartint.h"
@@ -76,7 +77,7 @@ void fill_modules() {
     const bool ours = glue_named("pml");
     constexpr std::size_t head = 64; // ob1's own headers travel inside our limits
 
-    module &s = the_component_state.shared;
+    module &s = the_shared;
     common_table(s);
     s.shared = true;
     // Above vader and self (64K) only where our pml is chosen.
@@ -93,7 +94,7 @@ void fill_modules() {
     limit(s.super, std::min<std::size_t>(32768, largest_in(p.ring_bytes)), 4096);
     s.super.btl_rdma_pipeline_send_length = s.super.btl_eager_limit;
 
-    module &n = the_component_state.network;
+    module &n = the_network;
     common_table(n);
     n.shared = false;
     n.super.btl_exclusivity = ours ? MCA_BTL_EXCLUSIVITY_HIGH + 512 : MCA_BTL_EXCLUSIVITY_LOW + 512;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include "btl_smartint.h"
@@ -234,8 +233,8 @@ void on_message(endpoint *from, std::uint32_t type, const std::byte *data, std::
     const bool shared = nullptr != from && route::shared == from->way;
     // ob1 adds a process that it has not met under a lock which another thread may hold in our add_procs.
     const gate::opened meanwhile(engine::instance().the_gate());
-    trigger.cbfunc(shared ? &the_component_state.shared.super : &the_component_state.network.super,
-                   static_cast<mca_btl_base_tag_t>(head.tag), &d, trigger.cbdata);
+    trigger.cbfunc(shared ? &the_shared.super : &the_network.super, static_cast<mca_btl_base_tag_t>(head.tag), &d,
+                   trigger.cbdata);
 }
 
 } // namespace smartint::btl

@@ -47,9 +47,8 @@ void engine::arm_request(const key_pattern &p, int *index) {
         matched_hint_ = true;
     }
     // A helper with a processing unit of its own watches while requests are posted.
-    const std::uint32_t helpers = std::min(params_.helpers, layout::max_helpers);
-    if (1 == board_.armed_count() && 0 != helpers) {
-        const unsigned mine = me_.slot % helpers;
+    if (1 == board_.armed_count() && 0 != params_.helpers) {
+        const unsigned mine = me_.slot % params_.helpers;
         if (segment_.helper(mine).cpu.load(std::memory_order_relaxed) >= 0) {
             bells_.ring(mine);
         }

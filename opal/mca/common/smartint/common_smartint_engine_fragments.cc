@@ -5,7 +5,6 @@
 // sender keeps at most a window of bytes beyond what the receiver has said that it consumed.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
@@ -95,10 +94,13 @@ bool engine::lingers(send_op *op) {
 // Packed data in fragments, as far as credits and room allow. True when all is handed over.
 bool engine::pump_fragments(send_op *op) {
     endpoint *ep = op->peer;
-    if (ep->lost) {
+    const auto fails = [&] {
         lose(ep);
         op->failed = true;
-        return !op->writing; // the transport still has the buffer
+        return !op->writing; // else the transport still has the buffer
+    };
+    if (ep->lost) {
+        return fails();
     }
     if (nullptr == op->buffer && by_thread_) {
         return false; // packing derived data is the application thread's
@@ -107,9 +109,7 @@ bool engine::pump_fragments(send_op *op) {
     // queue behind it, and leaves from where it is, one fragment at a time.
     const bool in_place = route::network == ep->way && nullptr != op->buffer && 0 != network_.caps().max_in_place;
     if (route::network == ep->way && (op->failed || !connect(ep, true))) {
-        lose(ep);
-        op->failed = true;
-        return !op->writing;
+        return fails();
     }
     const std::uint32_t piece = in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
     const std::uint64_t most = by_thread_ ? op->wanted : op->moved + most_in_a_pass;

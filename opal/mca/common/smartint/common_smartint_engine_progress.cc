@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // One pass of the engine, for whoever holds the gate, and what only the application does.
-#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -21,8 +20,8 @@ constexpr unsigned network_every = 16; // passes between looks at a quiet networ
                                        // system call (110 ns), a pass without it a few ns
 constexpr unsigned chores_every = 1024;
 // After so much the thread gives the application a turn.
-constexpr std::uint64_t thread_look = 524288; // bytes of messages
-constexpr unsigned thread_events = 1024;      // messages of no bytes
+constexpr std::uint64_t thread_turn = 524288; // bytes of messages
+constexpr unsigned thread_turn_events = 1024; // messages of no bytes
 
 } // namespace
 
@@ -42,7 +41,7 @@ int engine::progress() {
     }
     if (__builtin_expect(0 == ++passes_ % chores_every, 0)) {
         if (made_board_) {
-            bells_.look_after(std::min(params_.helpers, layout::max_helpers));
+            bells_.look_after(params_.helpers);
         }
         if (reports_pending()) {
             flush_reports();
@@ -127,7 +126,7 @@ inline unsigned engine::look_at_ring(bool by_thread) {
     }
     unsigned n = poll_ring();
     unsigned events = n;
-    while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_look && events < thread_events) {
+    while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_turn && events < thread_turn_events) {
         n = poll_ring();
         events += n;
     }
@@ -141,7 +140,7 @@ unsigned engine::look_at_network() {
     if (by_thread_) {
         // A socket gives one message's worth per call; the thread takes what has come since its last look.
         const std::uint64_t before = bytes_moved_;
-        for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_look && n < thread_events; n += more) {
+        for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_turn && n < thread_turn_events; n += more) {
             more = network_.progress();
         }
     }

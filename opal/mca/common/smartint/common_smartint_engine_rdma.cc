@@ -121,9 +121,7 @@ void engine::read_completed(void *arg, bool ok) {
 void engine::write_completed(void *arg, bool ok) {
     auto *op = static_cast<send_op *>(arg);
     op->writing = false;
-    if (!ok) {
-        op->failed = true;
-    }
+    op->failed = op->failed || !ok;
 }
 
 // Writes over the bulk connection, one at a time; the FIN follows on the same connection, so
@@ -161,7 +159,6 @@ bool engine::pump_writes(send_op *op) {
     if (op->writing || op->moved < op->wanted) {
         return false;
     }
-    op->state = op_state::finishing;
     const wire::finish f{op->remote_id, 0, wire::outcome::ok};
     const auto r = transmit(ep, {wire::fin, f}, true);
     if (network::result::again == r) {

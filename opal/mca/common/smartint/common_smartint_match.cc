@@ -161,6 +161,18 @@ recv_op *matcher::posted_from(const endpoint *peer) const {
     return nullptr;
 }
 
+std::uint64_t matcher::posted_count() const {
+    std::uint64_t n = 0;
+    for (const match_queue *q : posted_.buckets) {
+        for (; nullptr != q; q = q->next) {
+            for (list_hook *h = q->head.next; h != &q->head; h = h->next) {
+                ++n;
+            }
+        }
+    }
+    return n;
+}
+
 recv_op *matcher::arrive_among(const match_key &k) {
     recv_op *best = nullptr;
     for (unsigned kind = 0; kind < 4; ++kind) {

@@ -13,16 +13,16 @@ extern "C" {
 
 // Error codes are MPI's. A window that is not this component's: MPI_ERR_UNSUPPORTED_OPERATION.
 struct smartint_nonblocking_calls {
-    int (*ifence)(int assert, ompi_win_t *win, ompi_request_t **request);
-    int (*istart)(ompi_group_t *group, int assert, ompi_win_t *win, ompi_request_t **request);
-    int (*icomplete)(ompi_win_t *win, ompi_request_t **request);
-    int (*ipost)(ompi_group_t *group, int assert, ompi_win_t *win, ompi_request_t **request);
-    int (*iwait)(ompi_win_t *win, ompi_request_t **request);
-    int (*ilock)(int type, int target, int assert, ompi_win_t *win, ompi_request_t **request);
-    int (*iunlock)(int target, ompi_win_t *win, ompi_request_t **request);
-    int (*ilock_all)(int assert, ompi_win_t *win, ompi_request_t **request);
-    int (*iunlock_all)(ompi_win_t *win, ompi_request_t **request);
-    int (*iflush)(int target, ompi_win_t *win, ompi_request_t **request);
+    int (*ifence)(int assertion, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*istart)(ompi_group_t *group, int assertion, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*icomplete)(ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*ipost)(ompi_group_t *group, int assertion, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*iwait)(ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*ilock)(int type, int target, int assertion, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*iunlock)(int target, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*ilock_all)(int assertion, ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*iunlock_all)(ompi_win_t *win, ompi_request_t **request) noexcept;
+    int (*iflush)(int target, ompi_win_t *win, ompi_request_t **request) noexcept;
 };
 
 // nullptr until the component is chosen.

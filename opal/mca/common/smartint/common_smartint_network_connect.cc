@@ -12,6 +12,7 @@
 // and asks nobody. Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
 #include <cstring>
+#include <memory>
 #include <unordered_set>
 
 #include "common_smartint_network_impl.h"

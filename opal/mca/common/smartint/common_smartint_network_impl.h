@@ -9,7 +9,6 @@
 #include <atomic>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 
 extern "C" {

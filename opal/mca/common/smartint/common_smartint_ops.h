@@ -30,11 +30,10 @@ inline constexpr std::int32_t any_tag = INT32_MIN;
 
 enum class op_state : std::uint8_t {
     idle,
-    posted,    // receive waits for its message
-    queued,    // send waits for room in the transport
-    rts_sent,  // send waits for the receiver
-    moving,    // data is on its way
-    finishing, // all moved, the last message is not out yet
+    posted,   // receive waits for its message
+    queued,   // send waits for room in the transport
+    rts_sent, // send waits for the receiver
+    moving,   // data is on its way
     done,
 };
 

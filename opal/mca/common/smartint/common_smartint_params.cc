@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "common_smartint_devices.h"
+#include "common_smartint_layout.h"
 
 namespace smartint {
 
@@ -124,6 +125,15 @@ bool usable_cpus(const std::string &list, std::string *remedy) {
     *remedy = "this node has processing units 0 to " + std::to_string(count - 1);
     return false;
 }
+
+struct highest_of {
+#define SMARTINT_STRING(n, def, level, help)
+#define SMARTINT_NUMBER(n, def, lowest, highest, level, help) static constexpr std::uint64_t n = highest;
+#include "common_smartint_params.def"
+#undef SMARTINT_STRING
+#undef SMARTINT_NUMBER
+};
+static_assert(highest_of::helpers <= layout::max_helpers);
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"

@@ -19,7 +19,6 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common_smartint_ids.h"
@@ -347,7 +346,7 @@ private:
     bool in_progress_ = false;
     bool in_operation_ = false; // this pass is one that a call makes which begins one
     bool more_ = false;
-    unsigned at_hand_ = 0;              // operations since a pass
+    unsigned since_pass_ = 0;           // operations
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     rma_bursts bursts_;
     std::vector<std::byte> packed_;   // data of a message, gathered

@@ -57,10 +57,9 @@ std::uint64_t data_behind(const wire::rma_part &part) {
     case wire::rma_kind::accumulate:
     case wire::rma_kind::data:
         return part.bytes;
-    case wire::rma_kind::fetch: {
-        const std::uint64_t operands = rma_operator::swap_if_equal == static_cast<rma_operator>(part.op) ? 2 : 1;
-        return 0 != (part.flags & wire::rma_no_operand) ? 0 : operands * part.bytes;
-    }
+    case wire::rma_kind::fetch:
+        return rma_operand_bytes(static_cast<rma_operator>(part.op), 0 == (part.flags & wire::rma_no_operand),
+                                 part.bytes);
     default:
         return 0;
     }

@@ -41,14 +41,6 @@ std::uint64_t list_pieces(std::uint64_t base, rma_cursor cursor, std::uint64_t b
     return listed;
 }
 
-void skip(rma_cursor &cursor, std::uint64_t bytes) {
-    while (bytes > 0) {
-        const auto p = cursor.look(bytes);
-        cursor.advance(p.bytes);
-        bytes -= p.bytes;
-    }
-}
-
 } // namespace
 
 bool rma::direct_possible(const rma_peer *p, const rma_item *i) const {
@@ -102,8 +94,8 @@ bool rma::for_slack(const rma_peer *p, std::uint64_t bytes) {
 // A program of nothing but operations that are done when they return would serve nobody: the thread, which is never
 // left alone for long enough, would only be rung at every call.
 void rma::serve_now_and_then() {
-    if (e_.called_for() || ++at_hand_ >= served_every) {
-        at_hand_ = 0;
+    if (e_.called_for() || ++since_pass_ >= served_every) {
+        since_pass_ = 0;
         in_operation_ = true; // others may follow it
         e_.pass(false, false);
         in_operation_ = false;
@@ -150,7 +142,7 @@ bool rma::try_mapped(rma_peer *p, std::byte *mine, std::uint64_t target, std::ui
 }
 
 void rma::count_mapped(unsigned operations) {
-    at_hand_ += operations;
+    since_pass_ += operations;
     e_.stats_.add(stat::rma_operations, operations);
     e_.stats_.add(stat::rma_direct, operations);
 }
@@ -245,8 +237,8 @@ rma::step rma::copy_between_processes(rma_peer *p, rma_item *i) {
             break;
         }
         const auto moved = static_cast<std::uint64_t>(n);
-        skip(mine, moved);
-        skip(i->target_at, moved);
+        mine.skip(moved);
+        i->target_at.skip(moved);
         budget_ -= moved;
     }
     return step::done;
@@ -324,7 +316,7 @@ rma::step rma::combine_direct(rma_peer *p, rma_item *i) {
             if (nullptr != operand) {
                 rma_apply_at(i->op, i->type, theirs, i->target_at, bytes, operand, unit);
             } else {
-                skip(i->target_at, bytes);
+                i->target_at.skip(bytes);
             }
         }
         if (fetches) {
@@ -371,7 +363,7 @@ rma::step rma::combine_between_processes(rma_peer *p, rma_item *i, std::uint64_t
         note_error(i, rma_error::range); // memory that was a window's, and is no more
         return step::blocked;
     }
-    skip(i->target_at, n);
+    i->target_at.skip(n);
     return step::done;
 }
 

@@ -3,6 +3,7 @@
 //
 // Epochs: fences, post and complete, flushes. None of it needs a call of MPI to go on.
 #include <algorithm>
+#include <utility>
 
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"

@@ -66,6 +66,10 @@ enum class rma_operator : std::uint8_t {
 // Packed bytes of one element, 0: no such type.
 std::uint32_t rma_type_bytes(rma_type type);
 bool rma_defined(rma_operator op, rma_type type);
+// Of the operand for `bytes` at the target: none, as many, or two of them.
+inline std::uint64_t rma_operand_bytes(rma_operator op, bool has_operand, std::uint64_t bytes) {
+    return !has_operand ? 0 : rma_operator::swap_if_equal == op ? 2 * bytes : bytes;
+}
 
 // target[i] = target[i] op operand[i], packed, `count` elements, any alignment.
 // Only where rma_defined(op, type).

@@ -3,7 +3,6 @@
 //
 // Locks. Members of a node take a free one by themselves, in memory they share. Whoever finds it taken,
 // or is on another node, stands in the target's queue; its engine grants in order of arrival.
-#include "common_smartint_clock.h"
 #include "common_smartint_rma_lock.h"
 
 #include <sched.h>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
 #include "common_smartint_rma.h"
 

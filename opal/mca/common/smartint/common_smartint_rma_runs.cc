@@ -130,6 +130,14 @@ void rma_cursor::advance(std::uint64_t bytes) {
     }
 }
 
+void rma_cursor::skip(std::uint64_t bytes) {
+    while (bytes > 0) {
+        const piece p = look(bytes);
+        advance(p.bytes);
+        bytes -= p.bytes;
+    }
+}
+
 // To the next run where this one is through.
 void rma_cursor::step() {
     if (piece_ < layout_->runs()[run_].count) {

@@ -76,6 +76,7 @@ public:
     };
     piece look(std::uint64_t most) const;
     void advance(std::uint64_t bytes); // within the piece looked at
+    void skip(std::uint64_t bytes);
     // Whole pieces of one run, as many as `most` bytes hold, or one part of a piece; and past `count` of them.
     rma_run strip(std::uint64_t most) const;
     void pass(const rma_run &strip, std::uint64_t count);

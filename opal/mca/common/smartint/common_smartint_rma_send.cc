@@ -27,7 +27,6 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
     using what = rma_item::what;
     const bool fetches = what::fetch == i->kind;
     const bool operand = !(fetches && rma_operator::no_op == i->op);
-    const bool swaps = rma_operator::swap_if_equal == i->op;
     const std::uint32_t unit = what::put == i->kind ? 1 : rma_type_bytes(i->type);
     const std::uint64_t total = i->target_layout.bytes();
     if (fetches && 0 == i->id && 0 != total) {
@@ -55,7 +54,7 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
             run.offset += static_cast<std::int64_t>(i->target);
         }
         const std::byte *data = operand_of(i, bytes);
-        const std::uint32_t data_bytes = !operand ? 0 : swaps ? 2 * unit : bytes;
+        const auto data_bytes = static_cast<std::uint32_t>(rma_operand_bytes(i->op, operand, bytes));
         wire::rma_head h{};
         h.kind = fetches                ? wire::rma_kind::fetch
                  : what::put == i->kind ? wire::rma_kind::put

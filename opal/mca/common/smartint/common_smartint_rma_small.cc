@@ -102,7 +102,7 @@ rma::step rma::send_small(rma_peer *p, const rma_small &o) {
     h.flags = operand || get ? 0 : wire::rma_no_operand;
     h.bytes = static_cast<std::uint32_t>(o.bytes);
     h.at = o.target;
-    const std::uint64_t data = !operand ? 0 : rma_operator::swap_if_equal == o.op ? 2 * o.bytes : o.bytes;
+    const std::uint64_t data = rma_operand_bytes(o.op, operand, o.bytes);
     if (nullptr == o.result) {
         const step s = send_short(p, h, o.operand, data);
         p->unacked = p->unacked || step::done == s;

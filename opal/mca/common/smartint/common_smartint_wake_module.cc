@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
 #include <cstring>
+#include <iterator>
 
 #include "common_smartint_log.h"
 #include "kmod/include/uapi/smartint/smartint.h"
