@@ -206,7 +206,7 @@ void look_after_helpers() {
     tell_of_deaf_helper();
     engine &e = engine::instance();
     const params &p = e.settings();
-    for (unsigned i = 0; 0 != s.restarts && i < std::min<unsigned>(p.helpers, layout::max_helpers); ++i) {
+    for (unsigned i = 0; 0 != s.restarts && i < p.helpers; ++i) {
         if (!e.helper_gone(i) || now_us() < s.not_before_us) {
             continue;
         }
@@ -236,15 +236,14 @@ void lead(const params &p, const job_shape &j, modex *mine) {
         return;
     }
     const std::string program = helper_program(p);
-    const unsigned count = std::min<unsigned>(p.helpers, layout::max_helpers);
     state().relays = e.net().is_open();
-    for (unsigned i = 0; i < count; ++i) {
+    for (unsigned i = 0; i < p.helpers; ++i) {
         if (int error = state().helpers.start(board, p, i, program, state().relays); 0 != error) {
             tell(topic::no_helper, program.c_str(), std::strerror(error));
             break;
         }
     }
-    if (state().relays && count > 0) {
+    if (state().relays && p.helpers > 0) {
         bool late = false;
         const auto address = state().helpers.address(board, helper_wait_ms, &late);
         if (address.empty() && !tell_of_deaf_helper()) {

@@ -265,7 +265,8 @@ void rma::settle_state(rma_peer *p) {
     const std::uint64_t worth = copied ? worthwhile_near : worthwhile;
     const std::uint64_t coming = p->gets_postponed ? 0 : p->fetching + p->getting; // that may lie in the ring
     flight now = flight::none;
-    // The next call goes on with it, and most come soon. Not while the thread takes messages in, or goes through the queues.
+    // The next call goes on with it, and most come soon. Not while the thread takes messages in, or goes through the
+    // queues.
     const bool by_thread = by_thread_ || e_.by_thread_;
     const bool stuck = p->stuck && (p->requested || (by_thread ? !p->postponed : !postpone_to_calls(p)));
     const bool slack = nullptr != p->head && p->head->slack && p->window->fences_done >= p->head->after_fence &&

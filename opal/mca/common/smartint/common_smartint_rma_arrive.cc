@@ -236,11 +236,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, s
     if (i->small) {
         i->arrived += missing;
     } else {
-        for (std::uint64_t left = missing; left > 0;) {
-            const auto piece = i->result_at.look(left);
-            i->result_at.advance(piece.bytes);
-            left -= piece.bytes;
-        }
+        i->result_at.skip(missing);
     }
     less_awaited(i, missing);
 }

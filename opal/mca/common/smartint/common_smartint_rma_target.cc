@@ -158,7 +158,7 @@ void rma::combine(rma_peer *p, const wire::rma_head &h, std::byte *base, const r
     const auto type = static_cast<rma_type>(h.type);
     const bool swaps = rma_operator::swap_if_equal == op;
     const bool operand = 0 == (h.flags & wire::rma_no_operand);
-    const std::uint64_t expected = !operand ? 0 : swaps ? 2 * total : total;
+    const std::uint64_t expected = rma_operand_bytes(op, operand, total);
     if (!rma_defined(op, type) || 0 != total % rma_type_bytes(type) || bytes != expected ||
         (!operand && rma_operator::no_op != op) || (swaps && rma_type_bytes(type) != total)) {
         e_.refuse();
