@@ -439,7 +439,7 @@ TEST(engine, a_peer_lost_while_the_application_still_has_to_unpack_ends_its_rece
         std::byte data[100];
     } d{{r.id, 0}, {}};
     n.b.enter();
-    engine_access::dispatch_by_thread(n.b, nullptr, wire::data, &d, sizeof(d));
+    engine_access::dispatch_by_thread(n.b, n.to_a, wire::data, &d, sizeof(d));
     EXPECT_TRUE(engine_access::deferred_waiting(n.b));
     engine_access::lose(n.b, n.to_a);
     n.b.leave();

@@ -168,23 +168,26 @@ TEST_F(garbage, an_answer_with_a_mode_nobody_knows_is_refused) {
     n.b.leave();
 }
 
-// Whoever reaches the network's port may guess the names of operations; those inside the node are not his.
-TEST_F(garbage, who_an_operation_inside_the_node_is_not_with_answers_nothing_of_it) {
+// Whoever reaches the network's port may guess the names of operations.
+TEST_F(garbage, who_an_operation_inside_the_node_is_not_with_is_given_no_way_into_another) {
     test_recv r;
     test_send s;
     r.aim(big, ctx, 0, tag);
     s.aim(n.to_b, big, 3, ctx, 0, tag);
     n.send(n.a, s);
+    endpoint third;
     const std::uint64_t before = count(n.a, stat::refused_messages);
-    const auto by_network = [&](std::uint8_t type, const auto &what) {
+    const auto give_a = [&](endpoint *from, std::uint8_t type, const auto &what) {
         n.a.enter();
-        engine_access::dispatch(n.a, nullptr, type, &what, sizeof(what));
+        engine_access::dispatch(n.a, from, type, &what, sizeof(what));
         n.a.leave();
     };
-    by_network(wire::fin, wire::finish{s.id, 1, wire::outcome::ok});
-    by_network(wire::cts, wire::answer{s.id, 1, 4096, big, name_of(1), wire::mode::copy_into, 0, 1, 0});
-    by_network(wire::credit, wire::credit_msg{s.id, 0});
-    EXPECT_EQ(before + 3, count(n.a, stat::refused_messages));
+    const wire::answer into{s.id, 1, 4096, big, name_of(1), wire::mode::copy_into, 0, 1, 0};
+    give_a(nullptr, wire::cts, into);
+    give_a(&third, wire::cts, into);
+    give_a(&third, wire::fin, wire::finish{s.id, 1, wire::outcome::ok});
+    give_a(&third, wire::credit, wire::credit_msg{s.id, 0});
+    EXPECT_EQ(before + 4, count(n.a, stat::refused_messages));
     EXPECT_EQ(op_state::rts_sent, s.state);
     n.receive(n.b, r);
     n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });

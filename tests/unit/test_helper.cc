@@ -433,6 +433,26 @@ TEST(helper, a_rank_whose_pid_belongs_to_somebody_else_by_now_does_not_keep_it) 
     wait_until("it ends by itself", [&] { return n.over.load(); });
 }
 
+// It had no descriptor left to read its own when it attached.
+TEST(helper, a_rank_that_could_not_say_when_it_started_is_watched_too) {
+    node n(1);
+    struct meeting {
+        std::atomic<bool> go{false};
+    };
+    shared_object<meeting> m;
+    child one([&] { wait_until("go", [&] { return m->go.load(); }); });
+    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    n.board.slot(0).control.start_time = 0;
+    ASSERT_TRUE(n.make(n.standard()));
+    n.run();
+    wait_until("it has seen all", [&] { return n.directory.left().empty(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(n.over.load());
+    m->go = true;
+    one.join();
+    wait_until("it ends by itself", [&] { return n.over.load(); });
+}
+
 TEST(helper, a_rank_that_comes_later_is_watched_too) {
     node n(2);
     struct meeting {

@@ -186,6 +186,12 @@ TEST_F(bursts_of_operations, of_very_many_copies_in_a_row_some_are_timed) {
     for (; n < 1000 && !operation(one, what::put, 8); ++n) {}
     EXPECT_EQ(256, n);
     EXPECT_EQ(256U, timed());
+    flush(one);
+    // of large ones 128 MiB
+    EXPECT_FALSE(operation(other, what::put, 8192 * kib));
+    flush(other);
+    for (n = 1; n < 1000 && !operation(other, what::put, 8192 * kib); ++n) {}
+    EXPECT_EQ(1 + 16, n);
 }
 
 TEST_F(bursts_of_operations, what_waits_behind_messages_is_of_their_burst) {

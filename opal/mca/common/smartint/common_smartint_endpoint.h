@@ -112,11 +112,9 @@ struct endpoint {
     std::uint64_t lost_us = 0; // when, where it was parting
 };
 
-// Who an operation was begun with answers, by the way it was begun: in the node nobody else, and nobody from outside.
-// By the network, where from is nullptr, the operation's id is all there is to know the sender by.
-inline bool may_answer(const endpoint *from, const endpoint *peer) {
-    return route::network == peer->way ? nullptr == from : from == peer;
-}
+// Who an operation was begun with answers, and nobody else of the node. By the network, where from is nullptr, the
+// operation's id is all there is to know the sender by; so may one of the node who was told to use no rings.
+inline bool may_answer(const endpoint *from, const endpoint *peer) { return nullptr == from || from == peer; }
 
 // Of peers that are lost: what waits for something that may be on its way (engine_peers.cc).
 struct parting {

@@ -419,7 +419,7 @@ private:
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
     void wake_if_gone(endpoint *ep);
-    bool fits(const send_op &op, const wire::answer &a) const;
+    bool fits(const send_op &op, const endpoint *from, const wire::answer &a) const;
     void on_cts(const endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_finish(const endpoint *from, const std::byte *data, std::uint32_t bytes);
 

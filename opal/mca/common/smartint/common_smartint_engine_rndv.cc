@@ -127,7 +127,7 @@ void engine::wake_if_gone(endpoint *ep) {
 
 // Is this an answer that this send can have got? Checked before anything is changed: the true
 // one may still come.
-bool engine::fits(const send_op &op, const wire::answer &a) const {
+bool engine::fits(const send_op &op, const endpoint *from, const wire::answer &a) const {
     // A second answer comes where a shared copy failed at the receiver, or was taken back by it.
     const bool again = op_state::moving == op.state && op.job.entry >= 0 && wire::mode::copy == a.how;
     // A receiver that wants nothing sends a finish instead.
@@ -142,7 +142,8 @@ bool engine::fits(const send_op &op, const wire::answer &a) const {
         return route::network == op.peer->way && nullptr != op.buffer && network_.caps().write &&
                (!network_.caps().registers || nullptr != op.memory.handle);
     case wire::mode::copy_into:
-        return route::shared == op.peer->way && a.length < copy_job::offset_mask &&
+        // Only by its ring: who reaches the network's port is given no way to write into a process of this node.
+        return route::shared == op.peer->way && from == op.peer && a.length < copy_job::offset_mask &&
                (0 == a.shared || (a.shared >> 24 >= 1 && a.shared >> 24 <= layout::copy_entries));
     default:
         return false;
@@ -156,7 +157,7 @@ void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t b
         return;
     }
     send_op *op = sends_.find(a.sender);
-    if (nullptr == op || !may_answer(from, op->peer) || !fits(*op, a) || a.key_bytes > bytes) {
+    if (nullptr == op || !may_answer(from, op->peer) || !fits(*op, from, a) || a.key_bytes > bytes) {
         refuse();
         return;
     }
@@ -222,7 +223,8 @@ void engine::on_finish(const endpoint *from, const std::byte *data, std::uint32_
         send_op *op = sends_.find(f.operation);
         // Moving: a shared copy that the receiver has finished.
         const bool shared = nullptr != op && op_state::moving == op->state && op->job.entry >= 0;
-        if (nullptr == op || (op_state::rts_sent != op->state && !shared) || !may_answer(from, op->peer)) {
+        if (nullptr == op || (op_state::rts_sent != op->state && !shared) || route::self == op->peer->way ||
+            !may_answer(from, op->peer)) {
             refuse();
             return;
         }

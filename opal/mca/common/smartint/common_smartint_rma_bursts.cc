@@ -11,6 +11,9 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_copied = 256; // of a burst: they are done when their calls return
+// bytes, likewise: of large ones the rest of a row may go the other way before the row has taken a tenth of a second.
+// At least two of the largest that are timed, as several are not one.
+constexpr std::uint64_t most_copied_bytes = 134217728;
 // bursts, once it is known: the clock is read twice in each of their calls. Odd, as bursts of two kinds may take turns
 constexpr unsigned timed_every = 7;
 
@@ -127,7 +130,8 @@ void rma_bursts::begin(const rma_peer *p, const operation &o, quicker::way usual
 // False: there is no burst to go on with.
 bool rma_bursts::goes_on(const rma_peer *p) {
     calling_ = true;
-    if (nullptr != now_.to && now_.to == p && copied == now_.way && now_.operations >= most_copied) {
+    const bool long_enough = now_.operations >= most_copied || now_.moved >= most_copied_bytes;
+    if (nullptr != now_.to && now_.to == p && copied == now_.way && long_enough) {
         end();
     }
     return nullptr != now_.to;
