@@ -72,7 +72,8 @@ void request_done(void *user, rma_error error) {
     }
     r->super.req_status.MPI_ERROR = mpi_error(error);
     const bool freed = r->freed;
-    std::atomic_thread_fence(std::memory_order_release); // Q1
+    // Q1; and E1, as what is asked for in mapped memory is done by loads and stores of the call that begins it
+    std::atomic_thread_fence(std::memory_order_acq_rel);
     ompi_request_complete(&r->super, true);
     if (freed) {
         release(r);

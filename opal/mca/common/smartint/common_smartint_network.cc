@@ -204,7 +204,8 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
     }
     // InfiniBand: that a transfer is over says that its data is there only where the adapter's writes keep their order.
     // UCX lets them pass each other where it takes the processor for one that gains by it.
-    (void) uct_config_modify(config, "PCI_RELAXED_ORDERING", "no");
+    // A number: UCX's versions have different words for it. Others have no such setting.
+    (void) uct_config_modify(config, "PCI_RELAXED_ORDERING", "0");
     const ucs_status_t status = uct_md_open(from, md_name, config, &md);
     uct_config_release(config);
     if (UCS_OK != status) {

@@ -91,7 +91,7 @@ public:
         one_way &w = p.ways[static_cast<unsigned>(how)];
         const std::uint64_t cost = ns * 65536 / moved;
         p.moved = moved;
-        if (w.tries < enough(p)) {
+        if (w.tries < tries) {
             w.cost = 0 == w.tries ? cost : std::min(cost, w.cost);
             ++w.tries;
             return;

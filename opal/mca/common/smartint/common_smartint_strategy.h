@@ -22,8 +22,6 @@ public:
     virtual bool claims_often() const { return false; }
     // Post an interrupt request for an operation that waits?
     virtual bool arm() const = 0;
-    // Must the thread be woken to see that it is to end?
-    virtual bool sleeps() const { return false; }
     // Does the thread sleep on the transport's descriptor while anything is under way?
     virtual bool listens() const { return false; }
     // The application leaves with something outstanding, or the thread gave way to it. fresh: a request was matched, or

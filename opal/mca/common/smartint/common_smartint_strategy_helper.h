@@ -65,7 +65,6 @@ class helper_strategy : public strategy {
 public:
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
-    bool sleeps() const override { return true; }
     bool leave(bool fresh, bool work, bool asleep) const override { return fresh || (work && asleep); }
     void run(interrupt_thread &t) override;
 

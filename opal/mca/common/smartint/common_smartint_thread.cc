@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -29,6 +30,8 @@ bool set(int timer, std::uint32_t microseconds) {
     t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
     return 0 == timerfd_settime(timer, 0, &t, nullptr);
 }
+
+constexpr unsigned most_patience_ms = 1000; // with a thread that nothing wakes
 
 bool add(int epoll, int fd, std::uint64_t tag, std::uint32_t events) {
     epoll_event e{};
@@ -56,10 +59,19 @@ void place(const std::string &cores) {
 
 } // namespace
 
+// Is what it is rung by still behind the number? Of eventfds one is like another, and none of the program's own is here
+// but by its doing.
+bool interrupt_thread::is_own_wake() const {
+    struct ::stat now {};
+    return 0 == ::fstat(engine_.wake_descriptor(), &now) && now.st_dev == wake_file_.st_dev &&
+           now.st_ino == wake_file_.st_ino && now.st_rdev == wake_file_.st_rdev;
+}
+
 bool interrupt_thread::start() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (epoll_ < 0 || timer_ < 0 || engine_.wake_descriptor() < 0 ||
+        0 != ::fstat(engine_.wake_descriptor(), &wake_file_) ||
         !add(epoll_, engine_.wake_descriptor(), tag_wake, EPOLLIN) || !add(epoll_, timer_, tag_timer, EPOLLIN)) {
         tell(topic::no_thread, "descriptors", std::strerror(errno));
         stop();
@@ -87,12 +99,17 @@ bool interrupt_thread::start() {
 bool interrupt_thread::stop() {
     if (thread_.joinable()) {
         stop_.store(true, std::memory_order_release); // T1, pairs with T2
-        const bool rung = rings(engine_.wake_descriptor()) && ring_eventfd(engine_.wake_descriptor());
-        const bool timed = set(timer_, 1);
-        if (!rung && !timed && !over_ && engine_.progress_strategy()->sleeps()) {
-            tell(topic::no_thread, "descriptors", "the program has closed, or taken, what this thread sleeps on");
-            thread_.detach();
-            return false;
+        // The program may have closed these, and opened files of its own under their numbers.
+        if (!is_own_wake() || !ring_eventfd(engine_.wake_descriptor())) {
+            set(timer_, 1);
+            for (unsigned ms = 0; !over_ && ms < most_patience_ms; ++ms) { // awake, it sees that it is to stop
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            if (!over_) {
+                tell(topic::no_thread, "descriptors", "the program has closed, or taken, what this thread sleeps on");
+                thread_.detach();
+                return false;
+            }
         }
         thread_.join();
     }

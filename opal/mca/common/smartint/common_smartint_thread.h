@@ -6,6 +6,8 @@
 // It touches no Open MPI object and runs no user code (SI 4.3.3: it only calls the engine).
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -57,7 +59,9 @@ private:
     engine &engine_;
     std::thread thread_;
     std::atomic<bool> stop_{false};
-    std::atomic<bool> over_{false}; // it has ended before it was to
+    std::atomic<bool> over_{false}; // it has ended, or is about to
+    struct ::stat wake_file_ {};    // what wakes it
+    bool is_own_wake() const;
     int epoll_ = -1;
     int timer_ = -1;
     std::atomic<int> postponed_timer_{-1}; // relaxed: epoll orders its use here behind its making

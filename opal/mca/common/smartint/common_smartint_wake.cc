@@ -130,6 +130,9 @@ int waker::note_shortage(int result) {
     return result;
 }
 
+namespace {
+
+// An eventfd, or the module's file. A program that closes what it did not open may have a file of its own there.
 bool rings(int fd) {
     struct ::stat s {};
     if (0 == ::fstat(fd, &s) && S_ISCHR(s.st_mode)) {
@@ -139,6 +142,8 @@ bool rings(int fd) {
     const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), what, sizeof(what));
     return n > 0 && std::string_view(what, static_cast<std::size_t>(n)) == "anon_inode:[eventfd]";
 }
+
+} // namespace
 
 int waker::take(std::uint32_t pid, std::uint64_t start_time, int their_fd) {
     if (short_of_descriptors()) {

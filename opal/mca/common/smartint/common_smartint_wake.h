@@ -82,9 +82,6 @@ private:
     stats *stats_ = nullptr;
 };
 
-// Is there an eventfd, or the module's file, behind this number? A program that closes what it did not open may have a
-// file of its own there. Any thread, of this process's numbers.
-bool rings(int fd);
 bool ring_eventfd(int fd);
 // Empties it. How often it was rung; 0: nothing was there.
 std::uint64_t drain_eventfd(int fd);
