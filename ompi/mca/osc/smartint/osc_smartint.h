@@ -5,9 +5,9 @@
 // contents. Application threads only; the interrupt thread never comes here.
 #pragma once
 
-#include <atomic>
 #include <smartint/ompi_glue.h>
 
+#include <atomic>
 #include <utility>
 #include <vector>
 

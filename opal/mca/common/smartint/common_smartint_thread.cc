@@ -101,8 +101,11 @@ bool interrupt_thread::stop() {
         stop_.store(true, std::memory_order_release); // T1, pairs with T2
         // The program may have closed these, and opened files of its own under their numbers.
         if (!is_own_wake() || !ring_eventfd(engine_.wake_descriptor())) {
-            set(timer_, 1);
-            for (unsigned ms = 0; !over_ && ms < most_patience_ms; ++ms) { // awake, it sees that it is to stop
+            const bool timed = set(timer_, 1);
+            const auto sleeps_on = [&](unsigned ms) {
+                return asleep_.load(std::memory_order_acquire) && (!timed || ms >= most_patience_ms); // T4
+            };
+            for (unsigned ms = 0; !over_ && !sleeps_on(ms); ++ms) { // awake, it sees that it is to stop
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
             if (!over_) {
@@ -128,9 +131,12 @@ bool interrupt_thread::stop() {
 interrupt_thread::causes interrupt_thread::sleep() {
     causes c;
     epoll_event events[4];
+    asleep_.store(true, std::memory_order_release); // T3, pairs with T4
     const int n = epoll_wait(epoll_, events, 4, -1);
-    if (n < 0 && EINTR != errno) { // the program has closed what it did not open, or had the kernel refuse the call
-        tell(topic::no_thread, "epoll_wait", std::strerror(errno));
+    const int error = errno;
+    asleep_.store(false, std::memory_order_relaxed);
+    if (n < 0 && EINTR != error) { // the program has closed what it did not open, or had the kernel refuse the call
+        tell(topic::no_thread, "epoll_wait", std::strerror(error));
         c.lost = true;
     }
     for (int i = 0; i < n; ++i) {

@@ -60,7 +60,8 @@ private:
     std::thread thread_;
     std::atomic<bool> stop_{false};
     std::atomic<bool> over_{false}; // it has ended, or is about to
-    struct ::stat wake_file_ {};    // what wakes it
+    std::atomic<bool> asleep_{false};
+    struct ::stat wake_file_ {}; // what wakes it
     bool is_own_wake() const;
     int epoll_ = -1;
     int timer_ = -1;
