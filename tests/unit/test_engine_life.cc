@@ -169,22 +169,31 @@ unsigned interrupt_threads() {
     return n;
 }
 
-// As a daemon does. The thread sleeps on what is not there any more, and nothing can wake it.
-TEST(engine_life, a_program_that_closes_every_descriptor_comes_to_its_end) {
-    child c([] {
-        scratch_directory d;
+// One with its thread, which sleeps; at the end both are stopped.
+struct lone_engine {
+    lone_engine() {
         params p = with("auto", "helper");
         p.directory = d.path();
-        engine e;
         set_hooks(e);
         EXPECT_EQ(0, e.start(p, {name_of(0), 0, false}, false));
         EXPECT_EQ(0, e.create_board(1, nullptr));
         e.start_thread();
         wait_until("its sleep", [] { return 1 == interrupt_threads() && interrupt_threads_sleep(); });
-        EXPECT_EQ(0, close_range(3, ~0U, 0));
+    }
+    ~lone_engine() {
         e.stop_thread();
         EXPECT_FALSE(engine_access::has_thread(e));
         e.stop();
+    }
+    scratch_directory d;
+    engine e;
+};
+
+// As a daemon does. The thread sleeps on what is not there any more, and nothing can wake it.
+TEST(engine_life, a_program_that_closes_every_descriptor_comes_to_its_end) {
+    child c([] {
+        lone_engine l;
+        EXPECT_EQ(0, close_range(3, ~0U, 0));
     });
     EXPECT_EQ(0, c.join());
 }
@@ -195,15 +204,7 @@ TEST(engine_life, a_thread_that_has_nothing_to_sleep_on_ends_and_says_so) {
         set_reporter([](const report &r) {
             told += topic::no_thread == r.what && std::string("epoll_wait") == r.value ? 1 : 0;
         });
-        scratch_directory d;
-        params p = with("auto", "helper");
-        p.directory = d.path();
-        engine e;
-        set_hooks(e);
-        EXPECT_EQ(0, e.start(p, {name_of(0), 0, false}, false));
-        EXPECT_EQ(0, e.create_board(1, nullptr));
-        e.start_thread();
-        wait_until("its sleep", [] { return 1 == interrupt_threads() && interrupt_threads_sleep(); });
+        lone_engine l;
         const int null = open("/dev/null", O_RDWR);
         for (const auto &fd : std::filesystem::directory_iterator("/proc/self/fd")) {
             std::error_code gone;
@@ -211,13 +212,10 @@ TEST(engine_life, a_thread_that_has_nothing_to_sleep_on_ends_and_says_so) {
                 dup2(null, std::stoi(fd.path().filename().string()));
             }
         }
-        ring_eventfd(e.wake_descriptor()); // it sleeps on the set still: of the next time
+        ring_eventfd(l.e.wake_descriptor()); // it sleeps on the set still: of the next time
         wait_until("its end", [] { return 0 == interrupt_threads(); });
         flush_reports();
         EXPECT_EQ(1U, told);
-        e.stop_thread();
-        EXPECT_FALSE(engine_access::has_thread(e));
-        e.stop();
     });
     EXPECT_EQ(0, c.join());
 }

@@ -433,40 +433,47 @@ TEST(helper, a_rank_whose_pid_belongs_to_somebody_else_by_now_does_not_keep_it) 
     wait_until("it ends by itself", [&] { return n.over.load(); });
 }
 
-// It had no descriptor left to read its own when it attached.
-TEST(helper, a_rank_that_could_not_say_when_it_started_is_watched_too) {
-    node n(1);
+// A process that lives until it is told.
+class other_rank {
+public:
+    std::uint32_t pid() const { return static_cast<std::uint32_t>(process_.pid()); }
+    void end() {
+        meeting_->go = true;
+        process_.join();
+    }
+
+private:
     struct meeting {
         std::atomic<bool> go{false};
     };
-    shared_object<meeting> m;
-    child one([&] { wait_until("go", [&] { return m->go.load(); }); });
-    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    shared_object<meeting> meeting_;
+    child process_{[this] { wait_until("go", [this] { return meeting_->go.load(); }); }};
+};
+
+// It had no descriptor left to read its own when it attached.
+TEST(helper, a_rank_that_could_not_say_when_it_started_is_watched_too) {
+    node n(1);
+    other_rank one;
+    n.attach(0, one.pid());
     n.board.slot(0).control.start_time = 0;
     ASSERT_TRUE(n.make(n.standard()));
     n.run();
     wait_until("it has seen all", [&] { return n.directory.left().empty(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(n.over.load());
-    m->go = true;
-    one.join();
+    one.end();
     wait_until("it ends by itself", [&] { return n.over.load(); });
 }
 
 TEST(helper, a_rank_that_comes_later_is_watched_too) {
     node n(2);
-    struct meeting {
-        std::atomic<bool> go{false};
-    };
-    shared_object<meeting> m;
-    child one([&] { wait_until("go", [&] { return m->go.load(); }); });
-    n.attach(0, static_cast<std::uint32_t>(one.pid()));
+    other_rank one;
+    n.attach(0, one.pid());
     ASSERT_TRUE(n.make(n.standard()));
     n.run();
     n.attach(1);
     wait_until("it has seen both", [&] { return n.directory.left().empty(); });
-    m->go = true;
-    one.join();
+    one.end();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(n.over) << "this process lives";
 }

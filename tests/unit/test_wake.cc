@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -127,6 +128,33 @@ TEST(taking, a_recycled_pid_is_refused_by_its_start_time) {
     m->step = 2;
     EXPECT_EQ(0, c.join());
     EXPECT_GT(0, take_descriptor(pid, m->start_time, m->fd)) << "gone";
+}
+
+TEST(taking, a_file_is_one_of_that_length_and_nothing_else) {
+    test::shared_object<meeting> m;
+    child c([&] {
+        m->fd = memfd_create("theirs", MFD_CLOEXEC);
+        EXPECT_EQ(0, ftruncate(m->fd, 8192));
+        m->start_time = process_start_time(static_cast<std::uint32_t>(getpid()));
+        m->step = 1;
+        await(m->step, 2);
+        EXPECT_EQ(m->fd.load(), dup2(eventfd(0, EFD_CLOEXEC), m->fd)); // it has closed it, and opened something else
+        m->step = 3;
+        await(m->step, 4);
+    });
+    await(m->step, 1);
+    const unsigned before = test::open_descriptors();
+    const auto pid = static_cast<std::uint32_t>(c.pid());
+    const int fd = take_file(pid, m->start_time, m->fd, 8192);
+    EXPECT_GE(fd, 0);
+    close(fd);
+    EXPECT_EQ(-EINVAL, take_file(pid, m->start_time, m->fd, 4096));
+    m->step = 2;
+    await(m->step, 3);
+    EXPECT_EQ(-EINVAL, take_file(pid, m->start_time, m->fd, 8192));
+    m->step = 4;
+    EXPECT_EQ(0, c.join());
+    EXPECT_EQ(before, test::open_descriptors());
 }
 
 TEST(taking, nonsense_is_refused_and_nothing_stays_open) {

@@ -6,12 +6,10 @@
 #include "osc_smartint_memory.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 
 #include "common_smartint_named_file.h"
@@ -59,14 +57,7 @@ int open_file(const announcement &owner, found by, std::uint64_t total) {
     if (found::by_name == by) {
         return open_named_file(directory(), owner.file, total);
     }
-    const int fd = take_descriptor(owner.pid, owner.start_time, owner.fd);
-    struct ::stat s {};
-    if (fd >= 0 && (0 != fstat(fd, &s) || !S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) != total)) {
-        ::close(fd); // the program has closed it, and opened something else
-        return -EBADF;
-    }
-    // yama lets nobody take one, and a file may be opened all the same
-    return fd >= 0 ? fd : open_their_file(owner.pid, owner.start_time, owner.fd, total);
+    return take_file(owner.pid, owner.start_time, owner.fd, total);
 }
 
 int open_and_map(module &m, found by, const plan &where, const announcement &mine, std::vector<announcement> &all) {

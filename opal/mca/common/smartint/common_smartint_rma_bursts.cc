@@ -11,8 +11,8 @@ namespace smartint {
 namespace {
 
 constexpr unsigned most_copied = 256; // of a burst: they are done when their calls return
-// bytes, likewise: of large ones the rest of a row may go the other way before the row has taken a tenth of a second.
-// At least two of the largest that are timed, as several are not one.
+// bytes, likewise: the rest of a row of large ones may go the other way. Two of the largest that are timed, as several
+// are not one.
 constexpr std::uint64_t most_copied_bytes = 134217728;
 // bursts, once it is known: the clock is read twice in each of their calls. Odd, as bursts of two kinds may take turns
 constexpr unsigned timed_every = 7;

@@ -23,15 +23,12 @@ namespace {
 
 enum : std::uint64_t { tag_wake = 1, tag_timer = 2, tag_transport = 3, tag_late = 4 };
 
-// False: that is no timer.
-bool set(int timer, std::uint32_t microseconds) {
+void set(int timer, std::uint32_t microseconds) {
     itimerspec t{};
     t.it_value.tv_sec = microseconds / 1000000;
     t.it_value.tv_nsec = static_cast<long>(microseconds % 1000000) * 1000;
-    return 0 == timerfd_settime(timer, 0, &t, nullptr);
+    timerfd_settime(timer, 0, &t, nullptr);
 }
-
-constexpr unsigned most_patience_ms = 1000; // with a thread that nothing wakes
 
 bool add(int epoll, int fd, std::uint64_t tag, std::uint32_t events) {
     epoll_event e{};
@@ -98,14 +95,10 @@ bool interrupt_thread::start() {
 
 bool interrupt_thread::stop() {
     if (thread_.joinable()) {
-        stop_.store(true, std::memory_order_release); // T1, pairs with T2
-        // The program may have closed these, and opened files of its own under their numbers.
+        stop_.store(true, std::memory_order_seq_cst); // T1, pairs with T2
+        // The program may have closed it, and opened something of its own under the number.
         if (!is_own_wake() || !ring_eventfd(engine_.wake_descriptor())) {
-            const bool timed = set(timer_, 1);
-            const auto sleeps_on = [&](unsigned ms) {
-                return asleep_.load(std::memory_order_acquire) && (!timed || ms >= most_patience_ms); // T4
-            };
-            for (unsigned ms = 0; !over_ && !sleeps_on(ms); ++ms) { // awake, it sees that it is to stop
+            while (!over_ && !asleep_.load(std::memory_order_seq_cst)) { // T4, pairs with T3
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
             if (!over_) {
@@ -131,10 +124,10 @@ bool interrupt_thread::stop() {
 interrupt_thread::causes interrupt_thread::sleep() {
     causes c;
     epoll_event events[4];
-    asleep_.store(true, std::memory_order_release); // T3, pairs with T4
+    asleep_.store(true, std::memory_order_seq_cst);
     const int n = epoll_wait(epoll_, events, 4, -1);
     const int error = errno;
-    asleep_.store(false, std::memory_order_relaxed);
+    asleep_.store(false, std::memory_order_seq_cst); // T3, pairs with T4
     if (n < 0 && EINTR != error) { // the program has closed what it did not open, or had the kernel refuse the call
         tell(topic::no_thread, "epoll_wait", std::strerror(error));
         c.lost = true;

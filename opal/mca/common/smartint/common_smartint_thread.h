@@ -24,13 +24,13 @@ public:
 
     // False: the system refused (descriptors or the thread itself); reported.
     bool start();
-    // False: nothing can wake it any more, and it may still sleep in here when this process ends: this object must
-    // stay.
+    // False: nothing of ours wakes it any more, and it is left behind asleep. Should it wake it only ends: this object,
+    // its strategy and its engine must stay where they are, and the engine is not started again.
     bool stop();
 
     // ---- for the strategy's run(), on the thread itself
     engine &the_engine() { return engine_; }
-    bool stop_requested() const { return stop_.load(std::memory_order_acquire); } // T2
+    bool stop_requested() const { return stop_.load(std::memory_order_seq_cst); } // T2
 
     struct causes {
         bool lost = false;       // there is nothing to sleep on any more: told; the thread ends

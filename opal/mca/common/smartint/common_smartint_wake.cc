@@ -119,6 +119,19 @@ int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, s
     return fd;
 }
 
+int take_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes) {
+    const int fd = take_descriptor(pid, start_time, their_fd);
+    if (fd < 0) {
+        return open_their_file(pid, start_time, their_fd, bytes);
+    }
+    struct ::stat s {};
+    if (0 != ::fstat(fd, &s) || !S_ISREG(s.st_mode) || static_cast<std::uint64_t>(s.st_size) != bytes) {
+        ::close(fd);
+        return -EINVAL;
+    }
+    return fd;
+}
+
 bool waker::may_pass(int result) {
     return -EMFILE == result || -ENFILE == result || -ENOMEM == result || -EAGAIN == result;
 }

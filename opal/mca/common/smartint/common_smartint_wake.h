@@ -37,6 +37,9 @@ int take_descriptor(std::uint32_t pid, std::uint64_t start_time, int their_fd);
 // The file behind a descriptor of another process, opened anew for reading and writing, or -errno. It must be a plain
 // file (or memory) of so many bytes. For that the kernel wants less than for taking the descriptor itself.
 int open_their_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes);
+// A file of that length by either way: yama lets nobody take a descriptor, and a file may be opened all the same. What
+// the process has under the number by now may be something else, which is an error.
+int take_file(std::uint32_t pid, std::uint64_t start_time, int their_fd, std::uint64_t bytes);
 
 // The other ranks' descriptors on this node, taken at first use. One that is refused is not tried again, but for want
 // of descriptors: those run out for a while.
