@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# The benchmark lab in its quick form: every program builds and runs with ob1, smartint and, where it is installed,
-# MPICH, on one node and on emulated ones; its data is right; the report is there. Then: it can be interrupted and goes
-# on; a wrong result is noticed. What is measured decides nothing.
+# The benchmark lab in its quick form: every program builds and runs with ob1 and smartint, on one node and on emulated
+# ones, and some with MPICH where it is installed; its data is right; the report is there. Then: it can be interrupted and
+# goes on; a wrong result is noticed. What is measured decides nothing.
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -16,13 +16,14 @@ trap 'exit 130' INT TERM HUP
 command -v python3 >/dev/null || { skip bench/lab "there is no python3"; summary; exit 77; }
 
 journal=$out/results/journal.jsonl
+ours=(--systems ob1,helper --out "$out/results")
 runs() { cat "$journal" 2>/dev/null | wc -l; }
 
 # interrupted after some runs: nothing is left, and the same command goes on
 interrupt() {
     snapshot_before tmp || exit 2
     # without the lock that ended ranks would take along (tests/fault/lib_fault.sh)
-    PMIX_MCA_gds=hash "$top/contrib/bench/run-lab" --quick --out "$out/results" >"$out/log" 2>&1 &
+    PMIX_MCA_gds=hash "$top/contrib/bench/run-lab" --quick "${ours[@]}" >"$out/log" 2>&1 &
     lab=$!
     for _ in $(seq 6000); do
         [ "$(runs)" -lt 6 ] && kill -0 $lab 2>/dev/null || break
@@ -44,7 +45,7 @@ done
 if [ -z "$LEFT_BEHIND" ]; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$LEFT_BEHIND"; fi
 kept=$(runs)
 head -n "$kept" "$journal" >"$out/before" 2>/dev/null
-timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick --out "$out/results" >>"$out/log" 2>&1
+timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick "${ours[@]}" >>"$out/log" 2>&1
 status=$?
 if [ $interrupted -eq 143 ] && [ "$kept" -ge 1 ] && [ "$(runs)" -gt "$kept" ] &&
     head -n "$kept" "$journal" | cmp -s - "$out/before"; then
@@ -54,21 +55,30 @@ else
 fi
 [ $status -eq 0 ] || { cat "$out/log"; fail bench/lab-run "exit status $status: $(grep -m 1 -i failed "$out/log")"; }
 
+if command -v mpicc.mpich >/dev/null; then
+    timeout -k 10 600 "$top/contrib/bench/run-lab" --quick --systems mpich --settings intra --only latency,collectives,epochs \
+        --out "$out/mpich" >"$out/log-mpich" 2>&1 || { cat "$out/log-mpich"; fail bench/lab-run-mpich "exit status $?"; }
+else
+    skip bench/lab-run-mpich "MPICH is not installed"
+fi
+
 # NAME of all runs: experiment, setting, system; passed if the run ended well and said that all was right
 while IFS=$'\t' read -r name ok file; do
     if [ "$ok" != True ]; then
-        fail "bench/lab-$name" "it failed" "$out/results/${file%.csv}.log"
-        cat "$out/results/${file%.csv}.log" 2>/dev/null
-    elif ! grep -q '^wrong_messages,all,,,1,0$' "$out/results/$file"; then
+        fail "bench/lab-$name" "it failed" "${file%.csv}.log"
+        cat "${file%.csv}.log" 2>/dev/null
+    elif ! grep -q '^wrong_messages,all,,,1,0$' "$file"; then
         fail "bench/lab-$name" "wrong data, or nothing checked"
     else
         pass "bench/lab-$name"
     fi
-done < <(python3 - "$journal" <<'EOF'
-import json, sys
-for line in open(sys.argv[1]):
-    e = json.loads(line)
-    print("-".join((e["setting"], e["experiment"], e["system"])), e["ok"], e["file"], sep="\t")
+done < <(python3 - "$out"/{results,mpich}/journal.jsonl <<'EOF'
+import json, os, sys
+for path in filter(os.path.exists, sys.argv[1:]):
+    for line in open(path):
+        e = json.loads(line)
+        file = os.path.join(os.path.dirname(path), e["file"])
+        print("-".join((e["setting"], e["experiment"], e["system"])), e["ok"], file, sep="\t")
 EOF
 )
 
@@ -112,32 +122,42 @@ EOF
 if [ -z "$missing" ]; then pass bench/lab-report; else fail bench/lab-report "$missing"; fi
 
 # wrong results are noticed: in each kernel and kind of message one line is changed
-notices() {   # notices NAME FILE FROM TO RANKS WORDS...
-    local name=$1 file=$2 from=$3 to=$4 ranks=$5
-    shift 5
-    rm -rf "$out/changed" && cp -r "$top/contrib/bench" "$out/changed"
-    if ! grep -qF -- "$from" "$out/changed/$file"; then
-        fail "bench/lab-notices-$name" "$file has no line to change"
-        return
-    fi
-    python3 - "$out/changed/$file" "$from" "$to" <<'EOF'
+number=0
+checks=()
+notices() {   # notices NAME FILE FROM TO RANKS WORDS...: a program to be made and run
+    number=$((number + 1))
+    checks+=("$number")
+    printf '%s\n' "$@" >"$out/check.$number"
+}
+make_changed() {   # make_changed NUMBER: in a directory of its own; what is wrong is said there
+    local words of=$out/changed.$1
+    readarray -t words <"$out/check.$1"
+    cp -r "$top/contrib/bench" "$of"
+    python3 - "$of/${words[1]}" "${words[2]}" "${words[3]}" >"$of/errors" 2>&1 <<'EOF' || return
 import sys
 path, old, new = sys.argv[1:]
 text = open(path).read()
+if old not in text:
+    sys.exit("there is no line to change")
 open(path, "w").write(text.replace(old, new, 1))
 EOF
-    if ! mpicxx.openmpi -O1 -std=c++20 -o "$out/changed/program" "$out/changed/$name.cc" -lfftw3 2>"$out/changed/errors"; then
-        fail "bench/lab-notices-$name" "it does not build"
-        cat "$out/changed/errors"
+    OMPI_CC=g++ "${SMARTINT_MPICC:-mpicc.openmpi}" -O0 -std=c++20 -o "$of/program" "$of/${words[0]}.cc" -lfftw3 >"$of/errors" 2>&1
+}
+is_noticed() {   # is_noticed NUMBER
+    local words of=$out/changed.$1 name
+    readarray -t words <"$out/check.$1"
+    name=bench/lab-notices-${words[0]}-$1
+    if [ ! -x "$of/program" ]; then
+        fail "$name" "it does not build: $(head -n 1 "$of/errors")"
         return
     fi
     # shellcheck disable=SC2086
-    timeout -k 5 60 ${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none} --mca pml ob1 -np "$ranks" \
-        "$out/changed/program" "$@" --loops-per-us 300 >"$out/changed/said" 2>&1
-    if grep -q 'were wrong' "$out/changed/said"; then
-        pass "bench/lab-notices-$name"
+    timeout -k 5 60 ${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none} --mca pml ob1 \
+        -np "${words[4]}" "$of/program" "${words[@]:5}" --loops-per-us 300 >"$of/said" 2>&1
+    if grep -q 'were wrong' "$of/said"; then
+        pass "$name"
     else
-        fail "bench/lab-notices-$name" "it was not noticed: $(tail -n 1 "$out/changed/said")"
+        fail "$name" "it was not noticed: $(tail -n 1 "$of/said")"
     fi
 }
 notices cannon cannon.cc 'b_block_.swap(next_b_);' ';' 4 --size 64 --reps 1 --verify
@@ -149,4 +169,8 @@ notices epochs epochs.cc 'MPI_Put(here, count, MPI_BYTE, target, 0, count, MPI_B
 notices passive passive.cc '++accumulated_;' ';' 2 --sizes 1K --reps 3
 notices passive passive.cc 'move(get, x, o_.window);' ';' 2 --only bandwidth --sizes 1K --reps 3
 notices overlap overlap.cc 'sends_ ? bytes : 0' 'sends_ ? bytes - 8 : 0' 2 --only overlap --sizes 1K --reps 3
+export -f make_changed
+export out top
+printf '%s\n' "${checks[@]}" | xargs -P 2 -I{} bash -c 'make_changed {}'
+for n in "${checks[@]}"; do is_noticed "$n"; done
 summary

@@ -10,6 +10,7 @@
 
 scalapack_copy || fault_done
 testers=$(scalapack_testers)
+[ "$LONG" = yes ] || testers=${testers/BLACS\/xCbtest/} # in C what xFbtest is in Fortran
 for w in $([ "$LONG" = no ] && echo helper || echo "ob1 $WAYS"); do
     for tester in $testers; do
         scalapack_job "$w" "$tester"
