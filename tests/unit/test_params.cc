@@ -35,6 +35,18 @@ TEST(parameters, the_defaults_are_good) {
     EXPECT_TRUE(v.ok) << v.name << " " << v.remedy;
 }
 
+TEST(parameters, a_number_is_one_to_its_end_and_has_no_sign) {
+    for (const char *good : {"0", "1", "10", "0x10", "1k", "4K"}) {
+        EXPECT_TRUE(number_within(good, 0, 4096)) << good;
+    }
+    for (const char *bad : {"", " ", "yes", "-1", "+1", "1e3", "1kB", "1 ", "4097", "5k", "1m", "1g", "k",
+                            "99999999999999999999", "17592186044416m"}) {
+        EXPECT_FALSE(number_within(bad, 0, 4096)) << bad;
+    }
+    EXPECT_TRUE(number_within("1g", 0, 1073741824));
+    EXPECT_FALSE(number_within("1", 2, 4));
+}
+
 TEST(parameters, every_number_is_accepted_at_its_bounds_and_refused_beyond) {
     struct number {
         const char *name;

@@ -161,7 +161,7 @@ namespace smartint::osc {
 namespace {
 
 extern "C" int osc_smartint_register() noexcept {
-    const int rc = glue_register(&mca_osc_smartint_component.osc_version);
+    const int rc = glue_register();
     if (OPAL_SUCCESS != rc) {
         return rc;
     }

@@ -35,7 +35,7 @@ int pml_smartint_finalize() noexcept;
 
 void fatal(const char *what) {
     if (0 != *what) { // else it was told
-        opal_show_help("help-pml-smartint.txt", "fatal", true, this_node(), what);
+        glue_say_here(opal_show_help_string("help-pml-smartint.txt", "fatal", 1, this_node(), what));
     }
     ompi_rte_abort(1, nullptr);
 }
@@ -114,7 +114,7 @@ namespace {
 extern "C" {
 
 int pml_smartint_register() noexcept {
-    const int rc = glue_register(&mca_pml_smartint_component.pmlm_version);
+    const int rc = glue_register();
     if (OPAL_SUCCESS != rc) {
         return rc;
     }

@@ -63,7 +63,7 @@ __attribute__((visibility("default"))) mca_btl_base_component_3_0_0_t mca_btl_sm
 namespace smartint::btl {
 namespace {
 
-extern "C" int btl_smartint_register() noexcept { return glue_register(&mca_btl_smartint_component.btl_version); }
+extern "C" int btl_smartint_register() noexcept { return glue_register(); }
 
 extern "C" mca_btl_base_module_t **btl_smartint_init(int *count, bool, bool threads) noexcept {
     *count = 0;

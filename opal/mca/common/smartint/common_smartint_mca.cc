@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -23,24 +25,14 @@ extern "C" {
 
 #include "common_smartint_log.h"
 #include "common_smartint_mca_node.h"
+#include "common_smartint_mca_params.h"
 
 namespace smartint {
 namespace {
 
 constexpr const char *help_file = "help-common-smartint.txt";
 
-struct variables {
-#define SMARTINT_STRING(name, def, level, help) const char *name = def;
-#define SMARTINT_NUMBER(name, def, lowest, highest, level, help) unsigned name = def;
-#include "common_smartint_params.def"
-#undef SMARTINT_STRING
-#undef SMARTINT_NUMBER
-};
-
 struct glue_state {
-    variables values;
-    std::vector<int> indices;
-    std::vector<const char *> names;
     bool registered = false;
     bool started = false;
     bool late = false;
@@ -52,12 +44,16 @@ glue_state &state() {
     return *s;
 }
 
+std::string value_of(const report &r) {
+    return 0 == r.process ? r.value : r.value + std::string(", on ") + glue_host_of(r.process);
+}
+
 void show(const report &r) {
-    std::string value = r.value;
-    if (0 != r.process) {
-        value += std::string(", on ") + glue_host_of(r.process);
-    }
-    opal_show_help(help_file, topic_name(r.what), true, host(), value.c_str(), r.detail);
+    opal_show_help(help_file, topic_name(r.what), true, host(), value_of(r).c_str(), r.detail);
+}
+
+void show_here(const report &r) {
+    glue_say_here(opal_show_help_string(help_file, topic_name(r.what), 1, host(), value_of(r).c_str(), r.detail));
 }
 
 int read_counter(const mca_base_pvar_t *pvar, void *value, void *) noexcept {
@@ -77,32 +73,20 @@ void register_counters() {
     }
 }
 
-void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level, void *storage) {
-    const int index = mca_base_var_register(
-        "opal", "smartint", nullptr, name, help, type, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
-        static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
-    state().indices.push_back(index);
-    state().names.push_back(name);
-}
-
-params current_params() {
-    params p;
-    const variables &v = state().values;
-#define SMARTINT_STRING(name, def, level, help) p.name = nullptr == v.name ? "" : v.name;
-#define SMARTINT_NUMBER(name, def, lowest, highest, level, help) p.name = v.name;
-#include "common_smartint_params.def"
-#undef SMARTINT_STRING
-#undef SMARTINT_NUMBER
-    return p;
-}
-
 // What is wrong has been told. Where the user named the pml, or osc, the process ends here: what
-// Open MPI would add, that no component can be opened, misleads.
+// Open MPI would add, that no component can be opened, misleads. Most often the same is wrong in all ranks: the first
+// says it, and mpirun ends the others, within two seconds, before it is their turn.
 int give_up(int error) {
-    flush_reports();
     if (glue_overlaps()) {
-        glue_end();
+        constexpr unsigned first_us = 3000000, each_us = 20000, most = 100;
+        set_reporter(show_here);
+        if (const unsigned rank = OPAL_PROC_MY_NAME.vpid; 0 != rank) {
+            usleep(first_us + each_us * std::min(rank, most));
+        }
+        flush_reports();
+        _exit(1);
     }
+    flush_reports();
     return error;
 }
 
@@ -142,7 +126,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
 
 } // namespace
 
-int glue_register(const mca_base_component_t *component) {
+int glue_register() {
     // MCA compares names and the MCA version only. Another branch has other structs.
     const std::string built = std::to_string(SMARTINT_OMPI_MAJOR) + "." + std::to_string(SMARTINT_OMPI_MINOR) + ".";
     if (0 != std::strncmp(opal_version_string, built.c_str(), built.size())) {
@@ -157,23 +141,7 @@ int glue_register(const mca_base_component_t *component) {
         return OPAL_ERR_NOT_AVAILABLE;
     }
     glue_state &s = state();
-    // The library stays loaded when a component is closed, Open MPI's table of variables does
-    // not stay: register again whenever it is asked.
-    s.indices.clear();
-    s.names.clear();
-#define SMARTINT_STRING(name, def, level, help)                                                                        \
-    register_variable(#name, help, MCA_BASE_VAR_TYPE_STRING, level, &s.values.name);
-#define SMARTINT_NUMBER(name, def, lowest, highest, level, help)                                                       \
-    register_variable(#name, help " (" #lowest " to " #highest ")", MCA_BASE_VAR_TYPE_UNSIGNED_INT, level,             \
-                      &s.values.name);
-#include "common_smartint_params.def"
-#undef SMARTINT_STRING
-#undef SMARTINT_NUMBER
-    for (std::size_t i = 0; i < s.indices.size(); ++i) {
-        mca_base_var_register_synonym(s.indices[i], component->mca_project_name, component->mca_type_name,
-                                      component->mca_component_name, s.names[i],
-                                      static_cast<mca_base_var_syn_flag_t>(0));
-    }
+    register_params();
     if (!s.registered) {
         opal_show_help_add_dir(own_directory().c_str());
         set_reporter(show);
@@ -270,7 +238,7 @@ int glue_check_params() {
     std::string name;
     std::string value;
     std::string remedy;
-    if (check_params(current_params(), &name, &value, &remedy)) {
+    if (check_given_params(&name, &value, &remedy)) {
         return OPAL_SUCCESS;
     }
     tell(topic::bad_parameter, ("smartint_" + name + " = " + value).c_str(), remedy.c_str());
@@ -290,6 +258,13 @@ void glue_stop() {
         tell_of_failed_helpers(); // stop() prints it
         engine::instance().stop();
         s.started = false;
+    }
+}
+
+void glue_say_here(char *text) {
+    if (nullptr != text) {
+        std::fputs(text, stderr);
+        std::free(text);
     }
 }
 

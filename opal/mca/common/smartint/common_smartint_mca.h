@@ -20,9 +20,9 @@ namespace smartint {
 // What Open MPI is given to call. No exception may come into its frames: only a function that lets none out fits.
 template <class R, class... A> constexpr auto boundary(R (*f)(A...) noexcept) -> R (*)(A...) { return f; }
 
-// Registers parameters and counters anew for each component that opens, with its synonyms; refuses an Open MPI of
-// another branch. OPAL_SUCCESS or an OPAL error.
-int glue_register(const mca_base_component_t *component);
+// Registers parameters and counters anew for each component that opens; refuses an Open MPI of another branch.
+// OPAL_SUCCESS or an OPAL error.
+int glue_register();
 
 // True if the user named smartint for this framework ("pml", "btl", ...): in any other job
 // nothing of it may start.
@@ -42,6 +42,9 @@ bool glue_started_late(); // it was
 // Whether all parameters are in their range; told if not. OPAL_SUCCESS or OPAL_ERR_BAD_PARAM.
 int glue_check_params();
 void glue_stop();
+// What opal_show_help_string made, which is freed: said by this process and not through mpirun, where stock's 4.1 loses
+// a message now and then, and says ORTE_ERROR_LOG instead. For what ends the job.
+void glue_say_here(char *text);
 // The job can't go on: what was reported is told, and mpirun finds this process ended.
 [[noreturn]] void glue_end();
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <initializer_list>
 
@@ -55,6 +56,36 @@ bool parse_rendezvous(const std::string &s, rendezvous_kind *out) {
         return false;
     }
     return true;
+}
+
+bool number_within(const std::string &s, std::uint64_t lowest, std::uint64_t highest) {
+    if (s.empty() || s[0] < '0' || s[0] > '9') {
+        return false;
+    }
+    char *end = nullptr;
+    errno = 0;
+    const std::uint64_t n = std::strtoull(s.c_str(), &end, 0);
+    unsigned shift = 0;
+    switch (*end) {
+    case 'k':
+    case 'K':
+        shift = 10;
+        break;
+    case 'm':
+    case 'M':
+        shift = 20;
+        break;
+    case 'g':
+    case 'G':
+        shift = 30;
+        break;
+    default:
+        break;
+    }
+    if (0 != shift) {
+        ++end;
+    }
+    return 0 == errno && s.c_str() + s.size() == end && n <= highest >> shift && n << shift >= lowest;
 }
 
 bool rings_are_reused(const params &p) {

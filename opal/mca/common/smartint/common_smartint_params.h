@@ -28,6 +28,10 @@ enum class rendezvous_kind { automatic, read, write, copy };
 // write_bytes by the transport.)
 bool check_params(const params &p, std::string *name, std::string *value, std::string *remedy);
 
+// Whether this is what Open MPI reads whole as a number without a sign (decimal, 0x and 0, with one of k, m, g behind
+// it), and in range.
+bool number_within(const std::string &s, std::uint64_t lowest, std::uint64_t highest);
+
 bool parse_strategy(const std::string &s, strategy_kind *out);
 bool parse_wake(const std::string &s, wake_kind *out);
 bool parse_rendezvous(const std::string &s, rendezvous_kind *out);
