@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "common_smartint_helper_client.h"
 #include "common_smartint_schedule.h"
 #include "common_smartint_wake.h"
+#include "smartint_config.h"
 #include "smartintd_core.h"
 
 namespace {
@@ -38,6 +40,10 @@ void ignore_signals_of_the_job() {
 } // namespace
 
 int main(int argc, char **argv) {
+    if (2 == argc && 0 == std::strcmp(argv[1], "--version")) {
+        std::puts("smartintd " PACKAGE_VERSION);
+        return 0;
+    }
     smartint::daemon::options o;
     std::string problem;
     if (!smartint::daemon::parse_options(argc, argv, &o, &problem)) {

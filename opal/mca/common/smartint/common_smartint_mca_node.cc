@@ -222,6 +222,26 @@ void look_after_helpers() {
     }
 }
 
+// The helper leaves out of its list what the job may not use, and has nobody to tell when nothing is left.
+void tell_of_unusable_cores(const std::string &list) {
+    std::vector<unsigned> units;
+    cpu_set_t mine;
+    if (list.empty() || !parse_cpu_list(list, &units) || 0 != sched_getaffinity(0, sizeof(mine), &mine)) {
+        return;
+    }
+    const bool usable = std::any_of(units.begin(), units.end(), [](unsigned u) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(u, &one);
+        return 0 == sched_setaffinity(0, sizeof(one), &one);
+    });
+    sched_setaffinity(0, sizeof(mine), &mine);
+    if (!usable) {
+        tell(topic::bad_parameter, ("smartint_helper_cores = " + list).c_str(),
+             "the kernel refused all of them, and the helper is bound to none; name units this job may use");
+    }
+}
+
 void lead(const params &p, const job_shape &j, modex *mine) {
     engine &e = engine::instance();
     if (!wants_board(p, j) ||
@@ -234,6 +254,9 @@ void lead(const params &p, const job_shape &j, modex *mine) {
     if ("helper" != p.progress || !glue_overlaps()) {
         board.close_fd();
         return;
+    }
+    if (p.helpers > 0) {
+        tell_of_unusable_cores(p.helper_cores);
     }
     const std::string program = helper_program(p);
     state().relays = e.net().is_open();
