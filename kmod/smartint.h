@@ -6,7 +6,8 @@
  *
  * Who keeps whom:
  *   an open file -> its struct si_file -> owner (a user) and, once registered, job
- *   a job        -> the si_files of its ranks, in an xarray, until they are released
+ *   a job        -> the si_files of its ranks, in an xarray, until they are released, or another
+ *                   takes the number of one whose process is dead; that one counts on
  * Owners and jobs are counted by files and are gone with the last. Both lists, the counts and
  * registration are under si_lock. Waking takes no lock but that of the rank's wait queue: a waker
  * finds the rank under RCU, and a released si_file is freed a grace period later.
@@ -45,7 +46,7 @@ struct si_job {
 	kuid_t uid;
 	u32 number;
 	u64 secret[2];
-	unsigned int ranks;
+	unsigned int ranks;	/* files, also of those whose number is another's by now */
 	unsigned int wakers;
 	struct xarray table;	/* rank -> struct si_file */
 	struct si_counters counters;

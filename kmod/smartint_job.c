@@ -110,6 +110,34 @@ struct si_file *si_file_create(kuid_t uid)
 	return f;
 }
 
+/*
+ * The process that opened the file has ended, every thread of it. Its number would be taken for as long
+ * as anybody has a copy of its descriptor, as who rang it may.
+ */
+static bool opener_is_dead(const struct si_file *f)
+{
+	struct task_struct *t;
+	bool dead;
+
+	rcu_read_lock();
+	t = pid_task(f->opener, PIDTYPE_TGID);
+	dead = !t || (READ_ONCE(t->exit_state) && thread_group_empty(t));
+	rcu_read_unlock();
+	return dead;
+}
+
+/* Under si_lock, so that whoever has the number now is not released meanwhile. */
+static int table_insert(struct si_job *j, u32 rank, struct si_file *f)
+{
+	int error = xa_insert(&j->table, rank, f, GFP_KERNEL_ACCOUNT);
+
+	if (error != -EBUSY)
+		return error;
+	if (!opener_is_dead(xa_load(&j->table, rank)))
+		return -EEXIST;
+	return xa_err(xa_store(&j->table, rank, f, GFP_KERNEL_ACCOUNT));
+}
+
 int si_file_register(struct si_file *f, const struct smartint_registration *r)
 {
 	struct si_job *j;
@@ -146,9 +174,7 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 	f->role = r->role;
 	f->rank = r->rank;
 	if (r->role == SMARTINT_ROLE_RANK) {
-		error = xa_insert(&j->table, r->rank, f, GFP_KERNEL_ACCOUNT);
-		if (error == -EBUSY)
-			error = -EEXIST;
+		error = table_insert(j, r->rank, f);
 		if (!error)
 			++j->ranks;
 	} else {
@@ -169,7 +195,8 @@ void si_file_destroy(struct si_file *f)
 	mutex_lock(&si_lock);
 	if (f->job) {
 		if (f->role == SMARTINT_ROLE_RANK) {
-			xa_erase(&f->job->table, f->rank);
+			if (xa_load(&f->job->table, f->rank) == f)	/* else another took its place */
+				xa_erase(&f->job->table, f->rank);
 			--f->job->ranks;
 		} else {
 			--f->job->wakers;

@@ -63,7 +63,7 @@ struct smartint_wake {
 
 /*
  * EPROTONOSUPPORT: another version. EINVAL: role, rank. EBUSY: this file is registered.
- * EEXIST: the job has such a rank. ENOMEM.
+ * EEXIST: the job has such a rank, and the process that opened its file lives. ENOMEM.
  */
 #define SMARTINT_IOC_REGISTER _IOW(SMARTINT_IOC_MAGIC, 2, struct smartint_registration)
 
