@@ -6,9 +6,10 @@
  *
  * Who keeps whom:
  *   an open file -> its struct si_file -> owner (a user) and, once registered, job
+ *   an owner     -> its jobs, which nobody else's registration looks at
  *   a job        -> the si_files of its ranks, in an xarray, until they are released, or another
  *                   takes the number of one whose process is dead; that one counts on
- * Owners and jobs are counted by files and are gone with the last. Both lists, the counts and
+ * Owners and jobs are counted by files and are gone with the last. The lists, the counts and
  * registration are under si_lock. Waking takes no lock but that of the rank's wait queue: a waker
  * finds the rank under RCU, and a released si_file is freed a grace period later.
  */
@@ -30,6 +31,7 @@ struct si_owner {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int files;	/* at most max_files */
+	struct list_head jobs;
 };
 
 /* What /proc/smartint shows. */
@@ -43,7 +45,6 @@ struct si_counters {
 
 struct si_job {
 	struct list_head link;
-	kuid_t uid;
 	u32 number;
 	u64 secret[2];
 	unsigned int ranks;	/* files, also of those whose number is another's by now */
@@ -63,7 +64,7 @@ struct si_file {
 	struct rcu_head rcu;
 };
 
-extern struct list_head si_jobs;
+extern struct list_head si_owners;
 extern struct mutex si_lock;
 
 struct si_file *si_file_create(kuid_t uid);

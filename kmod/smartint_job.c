@@ -16,30 +16,33 @@ static unsigned int max_files = 16384;
 module_param(max_files, uint, 0644);
 MODULE_PARM_DESC(max_files, "Open files of /dev/smartint a user may have");
 
-static LIST_HEAD(si_owners);
-LIST_HEAD(si_jobs);
+LIST_HEAD(si_owners);
 DEFINE_MUTEX(si_lock);
 
-static struct si_owner *owner_get(kuid_t uid)
+static struct si_owner *owner_find(kuid_t uid)
 {
 	struct si_owner *o;
 
 	list_for_each_entry(o, &si_owners, link) {
 		if (uid_eq(o->uid, uid))
-			goto found;
+			return o;
 	}
-	o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
-	if (!o)
-		return ERR_PTR(-ENOMEM);
-	o->uid = uid;
-	list_add(&o->link, &si_owners);
-found:
-	if (o->files >= READ_ONCE(max_files)) {
-		if (!o->files) {
-			list_del(&o->link);
-			kfree(o);
-		}
+	return NULL;
+}
+
+/* For a file more. Who was not there yet becomes *spare, which is taken. */
+static struct si_owner *owner_get(kuid_t uid, struct si_owner **spare)
+{
+	struct si_owner *o = owner_find(uid);
+
+	if ((o ? o->files : 0) >= READ_ONCE(max_files))
 		return ERR_PTR(-EDQUOT);
+	if (!o) {
+		o = *spare;
+		*spare = NULL;
+		o->uid = uid;
+		INIT_LIST_HEAD(&o->jobs);
+		list_add_tail(&o->link, &si_owners);
 	}
 	++o->files;
 	return o;
@@ -53,30 +56,33 @@ static void owner_put(struct si_owner *o)
 	kfree(o);
 }
 
-static struct si_job *job_find(kuid_t uid, const struct smartint_registration *r)
+static struct si_job *job_find(const struct si_owner *o, const struct smartint_registration *r)
 {
 	struct si_job *j;
 
-	list_for_each_entry(j, &si_jobs, link) {
-		if (uid_eq(j->uid, uid) && j->number == r->job &&
+	list_for_each_entry(j, &o->jobs, link) {
+		if (j->number == r->job &&
 		    j->secret[0] == r->secret[0] && j->secret[1] == r->secret[1])
 			return j;
 	}
 	return NULL;
 }
 
-static struct si_job *job_create(kuid_t uid, const struct smartint_registration *r)
+/* One that was not there yet becomes *spare, which is taken. */
+static struct si_job *job_get(struct si_owner *o, const struct smartint_registration *r,
+			      struct si_job **spare)
 {
-	struct si_job *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
+	struct si_job *j = job_find(o, r);
 
-	if (!j)
-		return NULL;
-	j->uid = uid;
+	if (j)
+		return j;
+	j = *spare;
+	*spare = NULL;
 	j->number = r->job;
 	j->secret[0] = r->secret[0];
 	j->secret[1] = r->secret[1];
 	xa_init_flags(&j->table, XA_FLAGS_ACCOUNT); /* whoever registers pays for its nodes */
-	list_add_tail(&j->link, &si_jobs);
+	list_add_tail(&j->link, &o->jobs);
 	return j;
 }
 
@@ -93,18 +99,20 @@ static void job_put_if_unused(struct si_job *j)
 struct si_file *si_file_create(kuid_t uid)
 {
 	struct si_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
-	struct si_owner *o;
+	struct si_owner *spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+	struct si_owner *o = ERR_PTR(-ENOMEM);
 
-	if (!f)
-		return ERR_PTR(-ENOMEM);
-	init_waitqueue_head(&f->wait);
-	mutex_lock(&si_lock);
-	o = owner_get(uid);
-	mutex_unlock(&si_lock);
+	if (f && spare) {
+		mutex_lock(&si_lock);
+		o = owner_get(uid, &spare);
+		mutex_unlock(&si_lock);
+	}
+	kfree(spare);
 	if (IS_ERR(o)) {
 		kfree(f);
 		return ERR_CAST(o);
 	}
+	init_waitqueue_head(&f->wait);
 	f->owner = o;
 	f->opener = get_pid(task_tgid(current));
 	return f;
@@ -140,7 +148,7 @@ static int table_insert(struct si_job *j, u32 rank, struct si_file *f)
 
 int si_file_register(struct si_file *f, const struct smartint_registration *r)
 {
-	struct si_job *j;
+	struct si_job *j, *spare;
 	int error = 0;
 
 	if (r->version != SMARTINT_UAPI_VERSION)
@@ -158,19 +166,15 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 		return -EINVAL;
 	}
 
+	spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+	if (!spare)
+		return -ENOMEM;
 	mutex_lock(&si_lock);
 	if (f->job) {
 		error = -EBUSY;
 		goto out;
 	}
-	j = job_find(f->owner->uid, r);
-	if (!j) {
-		j = job_create(f->owner->uid, r);
-		if (!j) {
-			error = -ENOMEM;
-			goto out;
-		}
-	}
+	j = job_get(f->owner, r, &spare);
 	f->role = r->role;
 	f->rank = r->rank;
 	if (r->role == SMARTINT_ROLE_RANK) {
@@ -186,6 +190,7 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 		smp_store_release(&f->job, j);	/* pairs with the acquire in registered() */
 out:
 	mutex_unlock(&si_lock);
+	kfree(spare);
 	return error;
 }
 
