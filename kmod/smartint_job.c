@@ -5,6 +5,7 @@
  * Users, jobs, and the registration of files with them.
  */
 #include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/moduleparam.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -18,6 +19,15 @@ MODULE_PARM_DESC(max_files, "Open files of /dev/smartint a user may have");
 
 LIST_HEAD(si_owners);
 DEFINE_MUTEX(si_lock);
+
+/*
+ * For calls that can be made again: a signal is not kept waiting, and the call is restarted behind its
+ * handler whatever that says of restarting. So none fails with EINTR.
+ */
+static int lock(void)
+{
+	return mutex_lock_interruptible(&si_lock) ? -ERESTARTNOINTR : 0;
+}
 
 static struct si_owner *owner_find(kuid_t uid)
 {
@@ -103,9 +113,11 @@ struct si_file *si_file_create(kuid_t uid)
 	struct si_owner *o = ERR_PTR(-ENOMEM);
 
 	if (f && spare) {
-		mutex_lock(&si_lock);
-		o = owner_get(uid, &spare);
-		mutex_unlock(&si_lock);
+		o = ERR_PTR(lock());
+		if (!o) {
+			o = owner_get(uid, &spare);
+			mutex_unlock(&si_lock);
+		}
 	}
 	kfree(spare);
 	if (IS_ERR(o)) {
@@ -149,7 +161,7 @@ static int table_insert(struct si_job *j, u32 rank, struct si_file *f)
 int si_file_register(struct si_file *f, const struct smartint_registration *r)
 {
 	struct si_job *j, *spare;
-	int error = 0;
+	int error;
 
 	if (r->version != SMARTINT_UAPI_VERSION)
 		return -EPROTONOSUPPORT;
@@ -169,7 +181,9 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 	spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
 	if (!spare)
 		return -ENOMEM;
-	mutex_lock(&si_lock);
+	error = lock();
+	if (error)
+		goto out_free;
 	if (f->job) {
 		error = -EBUSY;
 		goto out;
@@ -190,6 +204,7 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 		smp_store_release(&f->job, j);	/* pairs with the acquire in registered() */
 out:
 	mutex_unlock(&si_lock);
+out_free:
 	kfree(spare);
 	return error;
 }
