@@ -13,12 +13,6 @@
 
 #include "smartint.h"
 
-static bool visible(const struct file *file, const struct si_owner *o)
-{
-	return uid_eq(file->f_cred->euid, o->uid) ||
-	       file_ns_capable(file, &init_user_ns, CAP_SYS_ADMIN);
-}
-
 static void show_job(struct seq_file *m, const struct si_owner *o, const struct si_job *j)
 {
 	seq_printf(m, "%u %u %u %u %lld %lld %lld %lld %lld\n",
@@ -30,17 +24,23 @@ static void show_job(struct seq_file *m, const struct si_owner *o, const struct 
 
 static int show(struct seq_file *m, void *unused)
 {
+	const bool administrator = file_ns_capable(m->file, &init_user_ns, CAP_SYS_ADMIN);
+	const kuid_t reader = m->file->f_cred->euid;
 	const struct si_owner *o;
 	const struct si_job *j;
 
 	seq_puts(m, "uid job ranks wakers waits wakes merged spurious missed\n");
 	mutex_lock(&si_lock);
 	list_for_each_entry(o, &si_owners, link) {
-		if (!visible(m->file, o))
+		if (!administrator && !uid_eq(reader, o->uid))
 			continue;
-		list_for_each_entry(j, &o->jobs, link)
+		list_for_each_entry(j, &o->jobs, link) {
+			if (seq_has_overflowed(m))
+				goto out;	/* called again, with more room */
 			show_job(m, o, j);
+		}
 	}
+out:
 	mutex_unlock(&si_lock);
 	return 0;
 }

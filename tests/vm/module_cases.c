@@ -382,6 +382,24 @@ static void the_number_of_files_of_a_user_is_bounded(void) {
     CHECK(5 == pwrite(parameter, "16384", 5, 0));
 }
 
+// More than fits into the first page that the kernel takes for it.
+static void proc_has_a_line_for_every_job(void) {
+    enum { jobs = 500 };
+    char line[256];
+    int seen = 0;
+    for (int i = 0; i < jobs; ++i) {
+        a_waker(job + i);
+    }
+    FILE *f = fopen("/proc/smartint", "r");
+    CHECK(NULL != f && NULL != fgets(line, sizeof(line), f));
+    for (; NULL != fgets(line, sizeof(line), f); ++seen) {
+        unsigned number = 0;
+        CHECK(1 == sscanf(line, "0 %u 0 1 0 0 0 0 0", &number) && (unsigned) (job + seen) == number, "%s", line);
+    }
+    CHECK(jobs == seen, "%d", seen);
+    fclose(f);
+}
+
 int main(int argc, char **argv) {
 #define CASE(f)                                                                                                        \
     { #f, f }
@@ -403,6 +421,7 @@ int main(int argc, char **argv) {
         CASE(a_bad_address_loses_nothing),
         CASE(epoll_sees_each_wake_once),
         CASE(the_number_of_files_of_a_user_is_bounded),
+        CASE(proc_has_a_line_for_every_job),
     };
     return run_cases(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
