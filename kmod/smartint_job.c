@@ -8,6 +8,7 @@
 #include <linux/errno.h>
 #include <linux/moduleparam.h>
 #include <linux/pid.h>
+#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -198,10 +199,12 @@ int si_file_register(struct si_file *f, const struct smartint_registration *r)
 	} else {
 		++j->wakers;
 	}
-	if (error)
+	if (error) {
 		job_put_if_unused(j);
-	else
-		smp_store_release(&f->job, j);	/* pairs with the acquire in registered() */
+		goto out;
+	}
+	smp_store_release(&f->job, j);	/* pairs with the acquire in registered() */
+	wake_up_poll(&f->wait, EPOLLOUT | EPOLLWRNORM);	/* it was EPOLLERR until now */
 out:
 	mutex_unlock(&si_lock);
 out_free:

@@ -359,6 +359,22 @@ static void epoll_sees_each_wake_once(void) {
     CHECK(0 == epoll_wait(set, &e, 1, 0));
 }
 
+static void epoll_sees_that_a_file_is_registered(void) {
+    int set = epoll_create1(0);
+    for (uint32_t role = SMARTINT_ROLE_RANK; role <= SMARTINT_ROLE_WAKER; ++role) {
+        int fd = device();
+        struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = fd};
+        CHECK(0 == epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+        CHECK(1 == epoll_wait(set, &e, 1, 0) && EPOLLERR == e.events);
+        CHECK(0 == epoll_wait(set, &e, 1, 0));
+        FAILS(EINVAL, enlist(fd, role, job, SMARTINT_MAX_RANKS, SECRET));
+        CHECK(0 == epoll_wait(set, &e, 1, 0));
+        CHECK(0 == enlist(fd, role, job, 0, SECRET));
+        CHECK(1 == epoll_wait(set, &e, 1, 0) && EPOLLOUT == e.events);
+        close(fd);
+    }
+}
+
 static void the_number_of_files_of_a_user_is_bounded(void) {
     int parameter = open("/sys/module/smartint/parameters/max_files", O_RDWR);
     CHECK(parameter >= 0 && 2 == write(parameter, "50", 2));
@@ -420,6 +436,7 @@ int main(int argc, char **argv) {
         CASE(a_signal_interrupts_the_wait),
         CASE(a_bad_address_loses_nothing),
         CASE(epoll_sees_each_wake_once),
+        CASE(epoll_sees_that_a_file_is_registered),
         CASE(the_number_of_files_of_a_user_is_bounded),
         CASE(proc_has_a_line_for_every_job),
     };
