@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "common_smartint_helper_bells.h"
 #include "common_smartint_log.h"
 #include "harness.h"
 
@@ -252,6 +253,38 @@ TEST_F(waking, a_rank_is_woken_again_when_there_are_descriptors_again) {
     testing::internal::CaptureStderr();
     flush_reports();
     EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("Too many open files"));
+}
+
+// The module's file of a helper lives, and has the helper's number, as long as somebody has a copy.
+TEST(doorbells, the_copy_of_one_whose_helper_has_ended_is_closed) {
+    test::scratch_directory d;
+    test::shared_object<meeting> m;
+    segment board;
+    ASSERT_EQ(0, board.create(d.path().c_str(), {9, 1, 16384, 1}));
+    layout::helper_line &line = board.helper(0);
+    child helper([&] {
+        line.doorbell_fd = eventfd(0, EFD_CLOEXEC);
+        line.pid = static_cast<std::uint32_t>(getpid());
+        line.start_time = process_start_time(line.pid);
+        line.state = layout::helper_sleeping;
+        m->step = 1;
+        await(m->step, 2);
+    });
+    await(m->step, 1);
+    waker w;
+    const unsigned before = test::open_descriptors();
+    helper_bells leader(board, w), other(board, w);
+    leader.ring(0);
+    other.ring(0);
+    EXPECT_EQ(before + 2, test::open_descriptors());
+    m->step = 2;
+    EXPECT_EQ(0, helper.join());
+    leader.look_after(1);
+    EXPECT_TRUE(leader.gone(0));
+    EXPECT_EQ(before + 1, test::open_descriptors());
+    other.ring(0);
+    EXPECT_EQ(before, test::open_descriptors());
+    board.unlink();
 }
 
 } // namespace
