@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_wake.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
 #include "common_smartint_helper_bells.h"
@@ -224,6 +226,15 @@ TEST_F(waking, a_rank_that_is_gone_is_tried_once_and_not_reported) {
     slot->control.start_time = slot->control.start_time - 1;
     EXPECT_FALSE(w.wake(0, *slot)) << "no second try";
     EXPECT_FALSE(reports_pending());
+}
+
+TEST_F(waking, a_device_other_than_the_modules_is_no_bell) {
+    const unsigned before = test::open_descriptors();
+    const int pty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ASSERT_GE(pty, 0);
+    EXPECT_EQ(-EBADF, w.take(slot->control.pid, slot->control.start_time, pty));
+    close(pty);
+    EXPECT_EQ(before, test::open_descriptors());
 }
 
 TEST_F(waking, a_rank_is_woken_again_when_there_are_descriptors_again) {

@@ -63,6 +63,12 @@ int module_waker(const wake_identity &who) {
     return enlist(who, SMARTINT_ROLE_WAKER, 0, &why);
 }
 
+bool is_modules_file(const struct ::stat &s) {
+    struct ::stat device {};
+    return S_ISCHR(s.st_mode) && 0 == ::stat(SMARTINT_DEVICE, &device) && S_ISCHR(device.st_mode) &&
+           device.st_rdev == s.st_rdev;
+}
+
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count) {
     smartint_wake w[32];
     unsigned done = 0;
