@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common_smartint_wake.h"
@@ -122,6 +124,8 @@ TEST_P(with_the_module, a_helper_is_woken_by_its_number) {
 }
 
 TEST_P(with_the_module, a_number_that_is_taken_gets_an_eventfd) {
+    std::string why;
+    EXPECT_EQ(-EEXIST, module_sleeper(who, 0, &why)) << why;
     const int twin = wake_descriptor(wake_kind::automatic, who, 0);
     ASSERT_GE(twin, 0);
     EXPECT_TRUE(ring_eventfd(twin));

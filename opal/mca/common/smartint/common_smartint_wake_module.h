@@ -29,9 +29,9 @@ inline wake_identity identity_of(const layout::segment_header &h) { return {h.jo
 // Who sleeps has a number: a rank its slot, a helper one behind all slots.
 constexpr std::uint32_t helper_number(unsigned index) { return layout::max_slots + index; }
 
-// A nonblocking descriptor to sleep on, or a negative number and *why.
+// A nonblocking descriptor to sleep on, or -errno and *why.
 int module_sleeper(const wake_identity &who, std::uint32_t number, std::string *why);
-// One to wake by, or a negative number: -errno where the device cannot be opened.
+// One to wake by, or -errno.
 int module_waker(const wake_identity &who);
 // Of what fstat() tells: a file of the module's device, as this process has it.
 bool is_modules_file(const struct ::stat &s);
