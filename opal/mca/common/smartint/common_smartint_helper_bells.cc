@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string>
 
 #include "common_smartint_log.h"
@@ -107,6 +109,11 @@ void helper_bells::look_after(unsigned helpers) {
 bool helper_bells::gone(unsigned index) const {
     return board_.mapped() && ended == helpers_[index].process &&
            layout::helper_gone == board_.helper(index).state.load(std::memory_order_acquire);
+}
+
+bool helper_bells::holds(int fd) const {
+    const auto has = [fd](const one_helper &it) { return fd == it.doorbell || fd == it.process; };
+    return fd >= 0 && std::any_of(std::begin(helpers_), std::end(helpers_), has);
 }
 
 void helper_bells::close() {

@@ -27,6 +27,8 @@ public:
     void look_after(unsigned helpers);
     // It was there and has ended, as look_after() saw, and no other has taken its place.
     bool gone(unsigned index) const;
+    // Is it one of theirs?
+    bool holds(int fd) const;
     void close();
 
 private:

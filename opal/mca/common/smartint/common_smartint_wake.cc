@@ -253,6 +253,10 @@ bool waker::wake(unsigned i, const layout::slot &s) {
     return false;
 }
 
+bool waker::holds(int fd) const {
+    return fd >= 0 && (fd == module_ || fd_.end() != std::find(fd_.begin(), fd_.end(), fd));
+}
+
 void waker::close() {
     for (int &fd : fd_) {
         if (fd >= 0) {
