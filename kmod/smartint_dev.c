@@ -33,6 +33,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "smartint.h"
@@ -204,6 +205,7 @@ static long si_ioctl(struct file *file, unsigned int command, unsigned long argu
 	struct si_file *f = file->private_data;
 	void __user *user = (void __user *)argument;
 	struct smartint_registration r;
+	long error;
 	static const struct smartint_version version = {
 		.version = SMARTINT_UAPI_VERSION,
 		.max_ranks = SMARTINT_MAX_RANKS,
@@ -217,7 +219,9 @@ static long si_ioctl(struct file *file, unsigned int command, unsigned long argu
 			return -EPERM;
 		if (copy_from_user(&r, user, sizeof(r)))
 			return -EFAULT;
-		return si_file_register(f, &r);
+		error = si_file_register(f, &r);
+		memzero_explicit(r.secret, sizeof(r.secret));
+		return error;
 	default:
 		return -ENOTTY;
 	}

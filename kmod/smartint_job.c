@@ -11,6 +11,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "smartint.h"
 
@@ -67,13 +68,18 @@ static void owner_put(struct si_owner *o)
 	kfree(o);
 }
 
+/* It takes as long wherever they differ. */
+static bool same_secret(const struct si_job *j, const struct smartint_registration *r)
+{
+	return !((j->secret[0] ^ r->secret[0]) | (j->secret[1] ^ r->secret[1]));
+}
+
 static struct si_job *job_find(const struct si_owner *o, const struct smartint_registration *r)
 {
 	struct si_job *j;
 
 	list_for_each_entry(j, &o->jobs, link) {
-		if (j->number == r->job &&
-		    j->secret[0] == r->secret[0] && j->secret[1] == r->secret[1])
+		if (j->number == r->job && same_secret(j, r))
 			return j;
 	}
 	return NULL;
@@ -104,6 +110,7 @@ static void job_put_if_unused(struct si_job *j)
 		return;
 	list_del(&j->link);
 	xa_destroy(&j->table);
+	memzero_explicit(j->secret, sizeof(j->secret));
 	kfree(j);
 }
 
