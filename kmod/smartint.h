@@ -37,9 +37,9 @@ struct si_owner {
 /* What /proc/smartint shows. */
 struct si_counters {
 	atomic64_t waits;	/* read() that had to sleep */
-	atomic64_t wakes;	/* counts added to */
+	atomic64_t wakes;	/* counts added to, by number or by descriptor */
 	atomic64_t merged;	/* of them: while an earlier one was not taken yet */
-	atomic64_t spurious;	/* awake for nothing: it was taken in the meantime */
+	atomic64_t spurious;	/* read() of a nonblocking file that found nothing */
 	atomic64_t missed;	/* wakes of ranks that are not there */
 };
 
