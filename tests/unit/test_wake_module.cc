@@ -91,6 +91,18 @@ TEST_P(with_the_module, a_rank_is_woken_by_its_number) {
     EXPECT_EQ(1U, s.get(stat::wakes_module));
 }
 
+TEST_P(with_the_module, the_file_that_it_wakes_by_is_known_as_its_own) {
+    const int next = dup(fd[0]);
+    close(next);
+    w.use_module(wake_kind::module, who);
+    EXPECT_FALSE(w.holds(next));
+    EXPECT_TRUE(w.first(0));
+    EXPECT_TRUE(w.holds(next));
+    EXPECT_FALSE(w.holds(fd[0]));
+    w.close();
+    EXPECT_FALSE(w.holds(next));
+}
+
 TEST_P(with_the_module, it_is_used_where_a_copy_fails_and_not_by_eventfd) {
     w.use_module(wake_kind::eventfd, who);
     EXPECT_FALSE(w.wake(1, board.slot(1)));
