@@ -21,8 +21,8 @@
  *   a bad address       What was taken and could not be handed over is added again.
  *
  * Nothing happens at the end of a process but release(), when the last descriptor is closed, which
- * may be a copy that another process took. Until then the file is woken as before, unless its number
- * is registered anew. A process killed in read() leaves the queue as it does at a signal.
+ * may be a copy that another process took. Until then the file is woken as before, unless its
+ * number is registered anew. A process killed in read() leaves the queue as it does at a signal.
  */
 #include <linux/build_bug.h>
 #include <linux/compat.h>

@@ -23,8 +23,8 @@ LIST_HEAD(si_owners);
 DEFINE_MUTEX(si_lock);
 
 /*
- * For calls that can be made again: a signal is not kept waiting, and the call is restarted behind its
- * handler whatever that says of restarting. So none fails with EINTR.
+ * For calls that can be made again: a signal is not kept waiting, and the call is restarted behind
+ * its handler whatever that says of restarting. So none fails with EINTR.
  */
 static int lock(void)
 {
@@ -139,8 +139,8 @@ struct si_file *si_file_create(kuid_t uid)
 }
 
 /*
- * The process that opened the file has ended, every thread of it. Its number would be taken for as long
- * as anybody has a copy of its descriptor, as who rang it may.
+ * The process that opened the file has ended, every thread of it. Its number would be taken for as
+ * long as anybody has a copy of its descriptor, as who rang it may.
  */
 static bool opener_is_dead(const struct si_file *f)
 {
@@ -225,7 +225,7 @@ void si_file_destroy(struct si_file *f)
 	mutex_lock(&si_lock);
 	if (f->job) {
 		if (f->role == SMARTINT_ROLE_RANK) {
-			if (xa_load(&f->job->table, f->rank) == f)	/* else another took its place */
+			if (xa_load(&f->job->table, f->rank) == f)	/* else it is another's */
 				xa_erase(&f->job->table, f->rank);
 			--f->job->ranks;
 		} else {
