@@ -6,8 +6,10 @@
  *
  * Who keeps whom:
  *   an open file -> its struct si_file -> owner (a user) and, once registered, job
- *   a job        -> the si_files of its ranks, in an xarray, until they are released
- * Owners and jobs are counted by files and are gone with the last. Both lists, the counts and
+ *   an owner     -> its jobs, which nobody else's registration looks at
+ *   a job        -> the si_files of its ranks, in an xarray, until they are released, or another
+ *                   takes the number of one whose process is dead; that one counts on
+ * Owners and jobs are counted by files and are gone with the last. The lists, the counts and
  * registration are under si_lock. Waking takes no lock but that of the rank's wait queue: a waker
  * finds the rank under RCU, and a released si_file is freed a grace period later.
  */
@@ -29,23 +31,23 @@ struct si_owner {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int files;	/* at most max_files */
+	struct list_head jobs;
 };
 
 /* What /proc/smartint shows. */
 struct si_counters {
 	atomic64_t waits;	/* read() that had to sleep */
-	atomic64_t wakes;	/* counts added to */
+	atomic64_t wakes;	/* counts added to, by number or by descriptor */
 	atomic64_t merged;	/* of them: while an earlier one was not taken yet */
-	atomic64_t spurious;	/* awake for nothing: it was taken in the meantime */
+	atomic64_t spurious;	/* read() of a nonblocking file that found nothing */
 	atomic64_t missed;	/* wakes of ranks that are not there */
 };
 
 struct si_job {
 	struct list_head link;
-	kuid_t uid;
 	u32 number;
 	u64 secret[2];
-	unsigned int ranks;
+	unsigned int ranks;	/* files, also of those whose number is another's by now */
 	unsigned int wakers;
 	struct xarray table;	/* rank -> struct si_file */
 	struct si_counters counters;
@@ -62,7 +64,7 @@ struct si_file {
 	struct rcu_head rcu;
 };
 
-extern struct list_head si_jobs;
+extern struct list_head si_owners;
 extern struct mutex si_lock;
 
 struct si_file *si_file_create(kuid_t uid);

@@ -17,21 +17,23 @@
  *                       releasing the lock; one that comes later finds the caller on the queue.
  *   several readers     All who sleep are woken. Waking one would do, as one takes it all, but
  *                       that one may be leaving because of a signal, and the others sleep on.
+ *                       Who asks for that by EPOLLEXCLUSIVE gets it, as with an eventfd.
  *   a bad address       What was taken and could not be handed over is added again.
  *
- * Nothing happens at the end of a process but release(), when the last descriptor is closed; a
- * process killed in read() leaves the queue as it does at a signal.
+ * Nothing happens at the end of a process but release(), when the last descriptor is closed, which
+ * may be a copy that another process took. Until then the file is woken as before, unless its
+ * number is registered anew. A process killed in read() leaves the queue as it does at a signal.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/build_bug.h>
 #include <linux/compat.h>
 #include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "smartint.h"
@@ -43,7 +45,7 @@ static_assert(sizeof(struct smartint_wake) == 8);
 
 #define WAKES_AT_ONCE 32	/* of a batch, copied to the stack */
 
-/* The job of a file of this user's, NULL if it is not registered. */
+/* The file's job, NULL if it is not registered. Whose it is, is not looked at. */
 static struct si_job *registered(const struct si_file *f)
 {
 	return smp_load_acquire(&f->job);	/* pairs with the release in si_file_register() */
@@ -203,6 +205,7 @@ static long si_ioctl(struct file *file, unsigned int command, unsigned long argu
 	struct si_file *f = file->private_data;
 	void __user *user = (void __user *)argument;
 	struct smartint_registration r;
+	long error;
 	static const struct smartint_version version = {
 		.version = SMARTINT_UAPI_VERSION,
 		.max_ranks = SMARTINT_MAX_RANKS,
@@ -216,7 +219,9 @@ static long si_ioctl(struct file *file, unsigned int command, unsigned long argu
 			return -EPERM;
 		if (copy_from_user(&r, user, sizeof(r)))
 			return -EFAULT;
-		return si_file_register(f, &r);
+		error = si_file_register(f, &r);
+		memzero_explicit(r.secret, sizeof(r.secret));
+		return error;
 	default:
 		return -ENOTTY;
 	}

@@ -44,6 +44,7 @@ public:
         }
     }
     static unsigned postponed_queues(const engine &e) { return e.put_off_.queues; }
+    static waker &bell(engine &e) { return e.waker_; }
     static board_owner &board(engine &e) { return e.board_; }
     static ring_consumer &ring(engine &e) { return e.ring_; }
     static std::uint32_t outstanding(const engine &e) { return e.outstanding_; }

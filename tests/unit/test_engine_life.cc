@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // An engine's start and end, and the board it makes or finds.
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -194,6 +196,27 @@ TEST(engine_life, a_program_that_closes_every_descriptor_comes_to_its_end) {
     child c([] {
         lone_engine l;
         EXPECT_EQ(0, close_range(3, ~0U, 0));
+    });
+    EXPECT_EQ(0, c.join());
+}
+
+// The copy of another's descriptor, or the file that the module wakes by, may have the number since.
+TEST(engine_life, what_wakes_another_is_not_taken_for_what_wakes_this_one) {
+    child c([] {
+        lone_engine l;
+        const int number = l.e.wake_descriptor();
+        EXPECT_EQ(0, close_range(3, ~0U, 0));
+        const int another = fcntl(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), F_DUPFD_CLOEXEC, number + 100);
+        while (open("/dev/null", O_RDONLY) < number) {}
+        close(number - 1); // for what it looks at the process by
+        close(number);
+        const auto s = std::make_unique<layout::slot>();
+        s->control.pid = static_cast<std::uint32_t>(getpid());
+        s->control.start_time = process_start_time(s->control.pid);
+        s->control.wake_fd = another;
+        s->control.attached = 1;
+        EXPECT_TRUE(engine_access::bell(l.e).wake(0, *s));
+        EXPECT_EQ(1U, drain_eventfd(number)) << "the copy has another number";
     });
     EXPECT_EQ(0, c.join());
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_wake.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -10,8 +11,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
+#include "common_smartint_helper_bells.h"
 #include "common_smartint_log.h"
 #include "harness.h"
 
@@ -225,6 +228,15 @@ TEST_F(waking, a_rank_that_is_gone_is_tried_once_and_not_reported) {
     EXPECT_FALSE(reports_pending());
 }
 
+TEST_F(waking, a_device_other_than_the_modules_is_no_bell) {
+    const unsigned before = test::open_descriptors();
+    const int pty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ASSERT_GE(pty, 0);
+    EXPECT_EQ(-EBADF, w.take(slot->control.pid, slot->control.start_time, pty));
+    close(pty);
+    EXPECT_EQ(before, test::open_descriptors());
+}
+
 TEST_F(waking, a_rank_is_woken_again_when_there_are_descriptors_again) {
     const unsigned before = test::open_descriptors();
     // Named here: UBSAN looks at the type of *this with a pipe, and takes an object for a wrong one when it gets none.
@@ -252,6 +264,38 @@ TEST_F(waking, a_rank_is_woken_again_when_there_are_descriptors_again) {
     testing::internal::CaptureStderr();
     flush_reports();
     EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("Too many open files"));
+}
+
+// The module's file of a helper lives, and has the helper's number, as long as somebody has a copy.
+TEST(doorbells, the_copy_of_one_whose_helper_has_ended_is_closed) {
+    test::scratch_directory d;
+    test::shared_object<meeting> m;
+    segment board;
+    ASSERT_EQ(0, board.create(d.path().c_str(), {9, 1, 16384, 1}));
+    layout::helper_line &line = board.helper(0);
+    child helper([&] {
+        line.doorbell_fd = eventfd(0, EFD_CLOEXEC);
+        line.pid = static_cast<std::uint32_t>(getpid());
+        line.start_time = process_start_time(line.pid);
+        line.state = layout::helper_sleeping;
+        m->step = 1;
+        await(m->step, 2);
+    });
+    await(m->step, 1);
+    waker w;
+    const unsigned before = test::open_descriptors();
+    helper_bells leader(board, w), other(board, w);
+    leader.ring(0);
+    other.ring(0);
+    EXPECT_EQ(before + 2, test::open_descriptors());
+    m->step = 2;
+    EXPECT_EQ(0, helper.join());
+    leader.look_after(1);
+    EXPECT_TRUE(leader.gone(0));
+    EXPECT_EQ(before + 1, test::open_descriptors());
+    other.ring(0);
+    EXPECT_EQ(before, test::open_descriptors());
+    board.unlink();
 }
 
 } // namespace

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common_smartint_wake.h"
@@ -89,6 +91,18 @@ TEST_P(with_the_module, a_rank_is_woken_by_its_number) {
     EXPECT_EQ(1U, s.get(stat::wakes_module));
 }
 
+TEST_P(with_the_module, the_file_that_it_wakes_by_is_known_as_its_own) {
+    const int next = dup(fd[0]);
+    close(next);
+    w.use_module(wake_kind::module, who);
+    EXPECT_FALSE(w.holds(next));
+    EXPECT_TRUE(w.first(0));
+    EXPECT_TRUE(w.holds(next));
+    EXPECT_FALSE(w.holds(fd[0]));
+    w.close();
+    EXPECT_FALSE(w.holds(next));
+}
+
 TEST_P(with_the_module, it_is_used_where_a_copy_fails_and_not_by_eventfd) {
     w.use_module(wake_kind::eventfd, who);
     EXPECT_FALSE(w.wake(1, board.slot(1)));
@@ -122,6 +136,8 @@ TEST_P(with_the_module, a_helper_is_woken_by_its_number) {
 }
 
 TEST_P(with_the_module, a_number_that_is_taken_gets_an_eventfd) {
+    std::string why;
+    EXPECT_EQ(-EEXIST, module_sleeper(who, 0, &why)) << why;
     const int twin = wake_descriptor(wake_kind::automatic, who, 0);
     ASSERT_GE(twin, 0);
     EXPECT_TRUE(ring_eventfd(twin));

@@ -4,6 +4,7 @@
 // /dev/smartint: what registering, sleeping and waking do, and what is refused.
 #include "module_cases.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 
@@ -166,6 +167,86 @@ static void it_is_freed_after_kill_9_while_waiting(void) {
     }
 }
 
+// A child that has the number and waits to be killed; *its_fd is its descriptor.
+static pid_t child_with_number(uint32_t number, void (*wait_in)(void), int *its_fd) {
+    volatile int *there = shared_page();
+    pid_t pid = fork();
+    if (0 == pid) {
+        *there = a_rank(job, number);
+        wait_in();
+        _exit(1);
+    }
+    while (0 == *there) {
+        usleep(1000);
+    }
+    *its_fd = *there;
+    return pid;
+}
+
+static void wait_for_the_end(void) { pause(); }
+
+// Its number would be nobody's for as long as somebody who rang it has a copy.
+static void a_number_of_a_dead_process_is_free_though_its_file_is_held(void) {
+    for (int waited_for = 0; waited_for < 2; ++waited_for) {
+        uint64_t n = 4;
+        int its_fd;
+        pid_t pid = child_with_number(9, wait_for_the_end, &its_fd);
+        int held = copy_of(pid, its_fd);
+        int waker = a_waker(job);
+        int fresh = device();
+        siginfo_t ended;
+        FAILS(EEXIST, enlist(fresh, SMARTINT_ROLE_RANK, job, 9, SECRET)); // it lives
+        CHECK(0 == kill(pid, SIGKILL));
+        CHECK(0 == waitid(P_PID, pid, &ended, WEXITED | (waited_for ? 0 : WNOWAIT)));
+        CHECK(8 == wake_one(waker, 9, 1) && 1 == take(held)); // until another one comes
+        CHECK(0 == enlist(fresh, SMARTINT_ROLE_RANK, job, 9, SECRET));
+        CHECK(8 == wake_one(waker, 9, 2) && 2 == take(fresh) && !readable(held));
+        CHECK(8 == write(held, &n, sizeof(n)) && 4 == take(held) && !readable(fresh));
+        close(held);
+        CHECK(8 == wake_one(waker, 9, 3) && 3 == take(fresh));
+        FAILS(EEXIST, enlist(device(), SMARTINT_ROLE_RANK, job, 9, SECRET));
+        close(fresh);
+        FAILS(ESRCH, wake_one(waker, 9, 1));
+        close(waker);
+    }
+}
+
+static void *sleep_on(void *unused) {
+    pause();
+    return unused;
+}
+
+static void leave_it_to_a_thread(void) {
+    pthread_t thread;
+    CHECK(0 == pthread_create(&thread, NULL, sleep_on, NULL));
+    pthread_exit(NULL);
+}
+
+static int is_zombie(pid_t pid) {
+    char path[64], text[256], *end;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    CHECK(NULL != f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+    fclose(f);
+    end = strrchr(text, ')');
+    return NULL != end && ' ' == end[1] && 'Z' == end[2];
+}
+
+static void a_process_lives_as_long_as_one_of_its_threads(void) {
+    int its_fd;
+    pid_t pid = child_with_number(9, leave_it_to_a_thread, &its_fd);
+    int held = copy_of(pid, its_fd);
+    int fresh = device();
+    while (!is_zombie(pid)) {
+        usleep(1000);
+    }
+    FAILS(EEXIST, enlist(fresh, SMARTINT_ROLE_RANK, job, 9, SECRET));
+    CHECK(8 == wake_one(a_waker(job), 9, 1) && 1 == take(held));
+    CHECK(0 == kill(pid, SIGKILL) && pid == waitpid(pid, NULL, 0));
+    CHECK(0 == enlist(fresh, SMARTINT_ROLE_RANK, job, 9, SECRET));
+}
+
 static void a_killed_waker_leaves_the_ranks_as_they_are(void) {
     int fd = a_rank(job, 0);
     volatile uint64_t *sent = shared_page();
@@ -278,6 +359,22 @@ static void epoll_sees_each_wake_once(void) {
     CHECK(0 == epoll_wait(set, &e, 1, 0));
 }
 
+static void epoll_sees_that_a_file_is_registered(void) {
+    int set = epoll_create1(0);
+    for (uint32_t role = SMARTINT_ROLE_RANK; role <= SMARTINT_ROLE_WAKER; ++role) {
+        int fd = device();
+        struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = fd};
+        CHECK(0 == epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+        CHECK(1 == epoll_wait(set, &e, 1, 0) && EPOLLERR == e.events);
+        CHECK(0 == epoll_wait(set, &e, 1, 0));
+        FAILS(EINVAL, enlist(fd, role, job, SMARTINT_MAX_RANKS, SECRET));
+        CHECK(0 == epoll_wait(set, &e, 1, 0));
+        CHECK(0 == enlist(fd, role, job, 0, SECRET));
+        CHECK(1 == epoll_wait(set, &e, 1, 0) && EPOLLOUT == e.events);
+        close(fd);
+    }
+}
+
 static void the_number_of_files_of_a_user_is_bounded(void) {
     int parameter = open("/sys/module/smartint/parameters/max_files", O_RDWR);
     CHECK(parameter >= 0 && 2 == write(parameter, "50", 2));
@@ -301,6 +398,24 @@ static void the_number_of_files_of_a_user_is_bounded(void) {
     CHECK(5 == pwrite(parameter, "16384", 5, 0));
 }
 
+// More than fits into the first page that the kernel takes for it.
+static void proc_has_a_line_for_every_job(void) {
+    enum { jobs = 500 };
+    char line[256];
+    int seen = 0;
+    for (int i = 0; i < jobs; ++i) {
+        a_waker(job + i);
+    }
+    FILE *f = fopen("/proc/smartint", "r");
+    CHECK(NULL != f && NULL != fgets(line, sizeof(line), f));
+    for (; NULL != fgets(line, sizeof(line), f); ++seen) {
+        unsigned number = 0;
+        CHECK(1 == sscanf(line, "0 %u 0 1 0 0 0 0 0", &number) && (unsigned) (job + seen) == number, "%s", line);
+    }
+    CHECK(jobs == seen, "%d", seen);
+    fclose(f);
+}
+
 int main(int argc, char **argv) {
 #define CASE(f)                                                                                                        \
     { #f, f }
@@ -314,12 +429,16 @@ int main(int argc, char **argv) {
         CASE(another_user_can_do_nothing),
         CASE(a_process_that_becomes_another_user_keeps_its_own),
         CASE(it_is_freed_after_kill_9_while_waiting),
+        CASE(a_number_of_a_dead_process_is_free_though_its_file_is_held),
+        CASE(a_process_lives_as_long_as_one_of_its_threads),
         CASE(a_killed_waker_leaves_the_ranks_as_they_are),
         CASE(a_forked_child_has_the_same_file),
         CASE(a_signal_interrupts_the_wait),
         CASE(a_bad_address_loses_nothing),
         CASE(epoll_sees_each_wake_once),
+        CASE(epoll_sees_that_a_file_is_registered),
         CASE(the_number_of_files_of_a_user_is_bounded),
+        CASE(proc_has_a_line_for_every_job),
     };
     return run_cases(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

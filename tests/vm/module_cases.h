@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +107,16 @@ static inline void child_ends_well(pid_t pid) {
     int status = 0;
     CHECK(pid == waitpid(pid, &status, 0));
     CHECK(WIFEXITED(status) && 0 == WEXITSTATUS(status), "child ended with status %x", status);
+}
+
+// A copy of another process's descriptor, as who rings it has.
+static inline int copy_of(pid_t pid, int their_fd) {
+    int pidfd = (int) syscall(SYS_pidfd_open, pid, 0);
+    CHECK(pidfd >= 0);
+    int fd = (int) syscall(SYS_pidfd_getfd, pidfd, their_fd, 0);
+    CHECK(fd >= 0);
+    close(pidfd);
+    return fd;
 }
 
 // A page that parent and children share.

@@ -181,6 +181,85 @@ static void ranks_come_and_go_under_their_wakers(void) {
     }
 }
 
+// One process after the other has the number and is killed; somebody holds the files of some, and lets go of them at
+// any time.
+static void dead_ones_are_replaced_under_their_wakers(void) {
+    enum { changes = 300, holds = 4 };
+    pid_t waking[2];
+    volatile int *there = shared_page();
+    for (int i = 0; i < 2; ++i) {
+        waking[i] = fork();
+        if (0 == waking[i]) {
+            int waker = a_waker(job);
+            for (;;) {
+                CHECK(8 == wake_one(waker, 0, 1) || ESRCH == errno);
+            }
+        }
+    }
+    int held[holds] = {-1, -1, -1, -1};
+    uint64_t random = 521288629;
+    for (int i = 0; i < changes; ++i) {
+        *there = 0;
+        pid_t pid = fork();
+        if (0 == pid) {
+            int fd = a_rank(job, 0);
+            CHECK(take(fd) > 0);
+            *there = fd;
+            for (;;) {
+                take(fd);
+            }
+        }
+        while (0 == *there) {
+            siginfo_t ended = {.si_pid = 0};
+            waitid(P_PID, pid, &ended, WEXITED | WNOHANG | WNOWAIT);
+            CHECK(0 == ended.si_pid, "it ended instead");
+            usleep(100);
+        }
+        unsigned k = next_random(&random) % holds;
+        int fd = copy_of(pid, *there);
+        CHECK(0 == kill(pid, SIGKILL) && pid == waitpid(pid, NULL, 0));
+        close(held[k]);
+        held[k] = fd;
+    }
+    for (int i = 0; i < 2; ++i) {
+        kill(waking[i], SIGKILL);
+        waitpid(waking[i], NULL, 0);
+    }
+}
+
+// Many wait for each other to open and register, and signals come whose handlers do not ask for a restart.
+static void signals_fail_neither_opening_nor_registration(void) {
+    enum { openers = 8, rounds = 2000 };
+    pid_t pid[openers];
+    volatile uint32_t *ended = shared_page();
+    uint64_t random = 88675123;
+    struct sigaction a = {.sa_handler = ignore};
+    sigaction(SIGUSR1, &a, NULL); // the children's too
+    for (int i = 0; i < openers; ++i) {
+        pid[i] = fork();
+        if (0 == pid[i]) {
+            for (int k = 0; k < rounds; ++k) {
+                close(a_rank(job + i, 0));
+            }
+            __atomic_fetch_add(ended, 1, __ATOMIC_RELAXED);
+            for (;;) {
+                pause(); // until it is killed: its number stays its own
+            }
+        }
+    }
+    while (openers != *ended) {
+        unsigned k = next_random(&random) % openers;
+        siginfo_t failed = {.si_pid = 0};
+        kill(pid[k], SIGUSR1);
+        waitid(P_PID, pid[k], &failed, WEXITED | WNOHANG | WNOWAIT);
+        CHECK(0 == failed.si_pid, "it ended instead");
+    }
+    for (int i = 0; i < openers; ++i) {
+        kill(pid[i], SIGKILL);
+        waitpid(pid[i], NULL, 0);
+    }
+}
+
 // ---- nonsense --------------------------------------------------------------------------------------
 
 enum { files = 12, fuzz_threads = 4, fuzz_steps = 8000 };
@@ -297,6 +376,8 @@ int main(int argc, char **argv) {
         CASE(many_sleepers_are_woken_by_batches),
         CASE(readers_of_one_file_share_what_is_written),
         CASE(ranks_come_and_go_under_their_wakers),
+        CASE(dead_ones_are_replaced_under_their_wakers),
+        CASE(signals_fail_neither_opening_nor_registration),
         CASE(nonsense_is_refused),
     };
     return run_cases(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -8,15 +8,24 @@
  *
  * a rank   has a count, 0 at first. read() of 8 bytes sleeps until it is not 0, returns it as a
  *          64-bit number and makes it 0. write() of such a number adds to it. So it is used as
- *          an eventfd is, by whoever holds the descriptor, and by wakers of the same job.
+ *          an eventfd is, by whoever holds the descriptor, and by wakers of the same job. But
+ *          write() never waits: a count that is full, at 2^64 - 2, stays so.
  * a waker  write() of an array of struct smartint_wake adds to the counts of ranks of the job.
- *          It returns the bytes of those that it did, at the first rank that is not there it
- *          stops; if that is the first in the array, the error is ESRCH.
+ *          It returns the bytes of those that it did, which may be fewer than were given: it
+ *          stops at the first rank that is not there, at a part of the array that can't be read,
+ *          and at a signal once some are done. If the first rank is not there, the error is
+ *          ESRCH; if the first part can't be read, EFAULT.
  *
  * Both belong to the job (number, secret) of the user who opened the file. Another user, number
  * or secret is another job, and nothing is told about others.
  *
- * poll(), epoll and O_NONBLOCK work; a registered file can always be written.
+ * poll(), epoll and O_NONBLOCK work; a registered file can always be written. One that is not
+ * registered, and another user's, is EPOLLERR; registration wakes who polls.
+ *
+ * read() and write() fail with ENOTCONN where the file is not registered; they and registration
+ * with EPERM where the caller has neither the user's effective id nor is the process that opened
+ * the file; with EINVAL where role or size do not fit; and everything that is handed an address
+ * with EFAULT where that is bad. Of a count that read() could not hand over nothing is lost.
  *
  * open() fails with EDQUOT where the user has as many files open as the module's parameter
  * max_files allows, and with ENOMEM.
@@ -63,7 +72,7 @@ struct smartint_wake {
 
 /*
  * EPROTONOSUPPORT: another version. EINVAL: role, rank. EBUSY: this file is registered.
- * EEXIST: the job has such a rank. ENOMEM.
+ * EEXIST: the job has such a rank, and the process that opened its file lives. ENOMEM.
  */
 #define SMARTINT_IOC_REGISTER _IOW(SMARTINT_IOC_MAGIC, 2, struct smartint_registration)
 

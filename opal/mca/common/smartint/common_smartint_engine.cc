@@ -211,6 +211,13 @@ void engine::stop_thread() {
     }
 }
 
+bool engine::wakes_others_by(int fd) {
+    gate_.enter();
+    const bool theirs = waker_.holds(fd) || bells_.holds(fd);
+    gate_.leave();
+    return theirs;
+}
+
 void engine::finish() {
     see_out();
     stop_thread();

@@ -208,6 +208,7 @@ public:
     bool give_up_matches();
     bool arm_network(); // under the gate: the transport tells of what comes; false: there is something, look first
     int wake_descriptor() const { return wake_fd_; }
+    bool wakes_others_by(int fd); // not under the gate
     void give_way(); // the thread parks, unless it sees now that the application has left: else that sees it
     // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
     // wake descriptor alone.

@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string>
 
 #include "common_smartint_log.h"
@@ -24,23 +26,31 @@ bool is_another(std::uint32_t pid, std::uint64_t started) {
 
 } // namespace
 
+// What a helper slept on is there for as long as somebody has it.
+void helper_bells::one_helper::forget_doorbell() {
+    if (doorbell >= 0) {
+        ::close(doorbell);
+    }
+    doorbell = waker::unknown;
+}
+
 void helper_bells::ring(unsigned index) {
     layout::helper_line &h = board_.helper(index);
     std::atomic_thread_fence(std::memory_order_seq_cst);                 // D1, pairs with D2 in the helper
     const std::uint32_t state = h.state.load(std::memory_order_acquire); // H3, pairs with H4
+    one_helper &it = helpers_[index];
     if (layout::helper_sleeping != state) {
+        if (layout::helper_gone == state) {
+            it.forget_doorbell();
+        }
         return;
     }
-    one_helper &it = helpers_[index];
     const std::uint32_t pid = h.pid.load(std::memory_order_relaxed);
     const std::uint64_t started = h.start_time.load(std::memory_order_acquire); // H6, pairs with H5
     if (pid != it.doorbell_of || started != it.started) {                       // the first, or one in its place
         it.doorbell_of = pid;
         it.started = started;
-        if (it.doorbell >= 0) {
-            ::close(it.doorbell);
-        }
-        it.doorbell = waker::unknown;
+        it.forget_doorbell();
     }
     if (waker_.first(helper_number(index))) {
         return;
@@ -89,6 +99,7 @@ void helper_bells::look_after(unsigned helpers) {
                 ::close(fd);
             }
             fd = ended;
+            helpers_[i].forget_doorbell();
             h.state.store(layout::helper_gone, std::memory_order_release); // nobody rings it any more
             tell(topic::helper_lost, std::to_string(pid).c_str(), "its process is gone");
         }
@@ -100,12 +111,16 @@ bool helper_bells::gone(unsigned index) const {
            layout::helper_gone == board_.helper(index).state.load(std::memory_order_acquire);
 }
 
+bool helper_bells::holds(int fd) const {
+    const auto has = [fd](const one_helper &it) { return fd == it.doorbell || fd == it.process; };
+    return fd >= 0 && std::any_of(std::begin(helpers_), std::end(helpers_), has);
+}
+
 void helper_bells::close() {
     for (one_helper &it : helpers_) {
-        for (const int fd : {it.doorbell, it.process}) {
-            if (fd >= 0) {
-                ::close(fd);
-            }
+        it.forget_doorbell();
+        if (it.process >= 0) {
+            ::close(it.process);
         }
         it = {};
     }

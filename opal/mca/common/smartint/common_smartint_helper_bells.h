@@ -21,12 +21,14 @@ public:
     helper_bells(const helper_bells &) = delete;
     helper_bells &operator=(const helper_bells &) = delete;
 
-    // A system call only where it sleeps.
+    // A system call only where it sleeps; the copy of its doorbell is closed where it has ended.
     void ring(unsigned index);
     // The leader's, now and then: whether the first so many live, and says so once if one does not.
     void look_after(unsigned helpers);
     // It was there and has ended, as look_after() saw, and no other has taken its place.
     bool gone(unsigned index) const;
+    // Is it one of theirs?
+    bool holds(int fd) const;
     void close();
 
 private:
@@ -37,6 +39,7 @@ private:
         std::uint32_t doorbell_of = 0; // the process,
         std::uint64_t started = 0;     // and when that began
         int process = not_taken;       // the leader's pidfd, or `ended`
+        void forget_doorbell();
     };
 
     const segment &board_;

@@ -56,12 +56,13 @@ void place(const std::string &cores) {
 
 } // namespace
 
-// Is what it is rung by still behind the number? Of eventfds one is like another, and none of the program's own is here
-// but by its doing.
+// Is what it is rung by still behind the number? Of eventfds one is like another, as of the module's files: none of the
+// program's own is here but by its doing, and of the engine's only one that others are woken by, opened since.
 bool interrupt_thread::is_own_wake() const {
     struct ::stat now {};
-    return 0 == ::fstat(engine_.wake_descriptor(), &now) && now.st_dev == wake_file_.st_dev &&
-           now.st_ino == wake_file_.st_ino && now.st_rdev == wake_file_.st_rdev;
+    const int fd = engine_.wake_descriptor();
+    return 0 == ::fstat(fd, &now) && now.st_dev == wake_file_.st_dev && now.st_ino == wake_file_.st_ino &&
+           now.st_rdev == wake_file_.st_rdev && !engine_.wakes_others_by(fd);
 }
 
 bool interrupt_thread::start() {

@@ -148,7 +148,7 @@ namespace {
 // An eventfd, or the module's file. A program that closes what it did not open may have a file of its own there.
 bool rings(int fd) {
     struct ::stat s {};
-    if (0 == ::fstat(fd, &s) && S_ISCHR(s.st_mode)) {
+    if (0 == ::fstat(fd, &s) && is_modules_file(s)) {
         return true;
     }
     char what[32];
@@ -251,6 +251,10 @@ bool waker::wake(unsigned i, const layout::slot &s) {
     }
     tell_no_wake(error);
     return false;
+}
+
+bool waker::holds(int fd) const {
+    return fd >= 0 && (fd == module_ || fd_.end() != std::find(fd_.begin(), fd_.end(), fd));
 }
 
 void waker::close() {

@@ -69,6 +69,8 @@ public:
     // Of an errno, 0: none. Said where it keeps a process from being woken; one that has ended need not be, and one
     // that may yet be reached is tried again.
     static void tell_no_wake(int error);
+    // Is it one that others are woken by?
+    bool holds(int fd) const;
     void close();
 
 private:

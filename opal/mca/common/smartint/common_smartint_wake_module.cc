@@ -38,18 +38,22 @@ int enlist(const wake_identity &who, std::uint32_t role, std::uint32_t number, s
     r.rank = number;
     r.secret[0] = who.secret_hi;
     r.secret[1] = who.secret_lo;
+    int error = 0; // as it was before the close
     if (0 != ioctl(fd, SMARTINT_IOC_VERSION, &v)) {
+        error = errno;
         *why = "it is no device of smartint's";
     } else if (SMARTINT_UAPI_VERSION != v.version) {
+        error = EPROTONOSUPPORT;
         *why = "the module has version " + std::to_string(v.version) + ", this smartint needs " +
                std::to_string(SMARTINT_UAPI_VERSION);
     } else if (0 != ioctl(fd, SMARTINT_IOC_REGISTER, &r)) {
-        *why = std::strerror(errno);
+        error = errno;
+        *why = std::strerror(error);
     } else {
         return fd;
     }
     ::close(fd);
-    return -1;
+    return -error;
 }
 
 } // namespace
@@ -61,6 +65,12 @@ int module_sleeper(const wake_identity &who, std::uint32_t number, std::string *
 int module_waker(const wake_identity &who) {
     std::string why; // told by who sleeps, if anybody asked for the module
     return enlist(who, SMARTINT_ROLE_WAKER, 0, &why);
+}
+
+bool is_modules_file(const struct ::stat &s) {
+    struct ::stat device {};
+    return S_ISCHR(s.st_mode) && 0 == ::stat(SMARTINT_DEVICE, &device) && S_ISCHR(device.st_mode) &&
+           device.st_rdev == s.st_rdev;
 }
 
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count) {

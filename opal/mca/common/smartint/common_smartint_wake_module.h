@@ -6,6 +6,8 @@
 // no right to access the other process and no descriptor per rank.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,10 +29,12 @@ inline wake_identity identity_of(const layout::segment_header &h) { return {h.jo
 // Who sleeps has a number: a rank its slot, a helper one behind all slots.
 constexpr std::uint32_t helper_number(unsigned index) { return layout::max_slots + index; }
 
-// A nonblocking descriptor to sleep on, or a negative number and *why.
+// A nonblocking descriptor to sleep on, or -errno and *why.
 int module_sleeper(const wake_identity &who, std::uint32_t number, std::string *why);
-// One to wake by, or a negative number: -errno where the device cannot be opened.
+// One to wake by, or -errno.
 int module_waker(const wake_identity &who);
+// Of what fstat() tells: a file of the module's device, as this process has it.
+bool is_modules_file(const struct ::stat &s);
 // Wakes those numbered, in order, up to the first that nobody has: how many.
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count);
 
