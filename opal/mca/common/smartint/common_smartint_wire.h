@@ -128,6 +128,8 @@ struct atomic_request {
 struct atomic_result {
     std::uint64_t id;
     std::uint64_t value;
+    outcome result; // bad_memory: nothing was changed
+    std::uint32_t pad;
 };
 
 static_assert(sizeof(match) == 12 && sizeof(match_sync) == 32 && sizeof(rendezvous) == 56);
