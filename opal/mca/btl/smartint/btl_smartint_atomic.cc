@@ -42,13 +42,7 @@ bool translate(mca_btl_base_atomic_op_t op, wire::atomic_op *out) {
     case MCA_BTL_ATOMIC_SWAP:
         *out = wire::atomic_op::swap;
         return true;
-    case MCA_BTL_ATOMIC_MIN:
-        *out = wire::atomic_op::min;
-        return true;
-    case MCA_BTL_ATOMIC_MAX:
-        *out = wire::atomic_op::max;
-        return true;
-    default:
+    default: // among them min and max: the interface does not say whether the integers have a sign
         return false;
     }
 }
@@ -64,10 +58,6 @@ template <class T> T apply(wire::atomic_op op, T old, T operand) {
         return old | operand;
     case wire::atomic_op::bxor:
         return old ^ operand;
-    case wire::atomic_op::min:
-        return operand < old ? operand : old;
-    case wire::atomic_op::max:
-        return operand > old ? operand : old;
     case wire::atomic_op::swap:
     case wire::atomic_op::cas: // perform() does it
         break;

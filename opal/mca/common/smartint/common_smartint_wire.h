@@ -113,7 +113,7 @@ struct am_header {
     std::uint32_t pad;
 };
 
-enum class atomic_op : std::uint32_t { add, band, bor, bxor, swap, min, max, cas };
+enum class atomic_op : std::uint32_t { add, band, bor, bxor, swap, cas };
 
 struct atomic_request {
     std::uint64_t name;
