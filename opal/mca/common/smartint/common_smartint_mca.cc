@@ -112,6 +112,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
     me.name = pack_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
     me.slot = j.slot;
     me.threads = threads;
+    me.job_size = j.size;
     me.node = node_identity(j.leader, p.directory);
     const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
     if (const std::uint32_t peers = 0 == p.shared_memory ? j.size : j.size - std::min(j.size, j.local); network) {

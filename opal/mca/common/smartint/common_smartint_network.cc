@@ -280,6 +280,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     n->on_message = h;
     n->arg = arg;
     n->most_passive = cfg.most_passive;
+    n->most_boot_endpoints = cfg.most_boot_endpoints;
+    n->most_outgoing = cfg.most_outgoing;
     const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
     n->transport = "ud" == cfg.transport ? "ud_verbs" : "rc" == cfg.transport ? "rc_verbs" : cfg.transport;
     n->bootstrap = rc ? "ud_verbs" : n->transport;

@@ -22,8 +22,14 @@ namespace smartint {
 struct network_config {
     // As ucx_info -d names them. "ud" means ud_verbs, "rc" rc_verbs.
     std::string transport = "tcp";
-    bool by_endpoint = false;        // as rc also where the transport could do without (tests)
-    unsigned most_passive = 65536;   // connections that peers may ask for and this side not use
+    bool by_endpoint = false; // as rc also where the transport could do without (tests)
+    // What those who ask may have this side make and keep. A connection has to fit for each that a peer of the job
+    // makes.
+    std::size_t most_passive = 65536;         // connections that peers asked for and this side does not use
+    std::size_t most_boot_endpoints = 131072; // to be answered by, one for each that asks
+    std::size_t most_outgoing = 65536;        // answers that found no room yet; and 65536 refusals more
+    // So that two connections of each process of a job fit, control and bulk.
+    void make_room_for(std::size_t processes);
     std::string device = "any";      // of those that it allows (devices.h) the fastest that is up, bridges and the
                                      // loopback last
     std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own
