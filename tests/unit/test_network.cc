@@ -360,6 +360,16 @@ TEST(network_refusals, there_is_room_for_what_a_large_job_asks_for) {
     EXPECT_LE(2'000'000U, cfg.most_outgoing);
 }
 
+TEST(network_openings, an_address_for_which_peers_have_no_room_is_an_error_that_says_so) {
+    station s;
+    s.limits.most_address = 15;
+    EXPECT_EQ(EMSGSIZE, s.open());
+    EXPECT_FALSE(s.net.is_open());
+    EXPECT_NE(std::string::npos, s.net.why().find("15")) << s.net.why();
+    s.limits.most_address = wire::max_network_address;
+    EXPECT_EQ(0, s.open());
+}
+
 TEST(network_openings, one_that_joins_does_not_talk_to_one_that_does_not) {
     station s, t;
     ASSERT_EQ(0, s.open(0, "tcp", "lo", false));

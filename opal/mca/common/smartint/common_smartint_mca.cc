@@ -281,7 +281,8 @@ int glue_check_params() {
 void glue_note_address() {
     modex &mine = state().mine;
     const auto &address = engine::instance().net().address();
-    mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
+    static_assert(sizeof(mine.address) == wire::max_network_address); // a longer one is none, see network::open
+    mine.address_bytes = static_cast<std::uint32_t>(address.size());
     std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes, mine.address);
 }
 

@@ -306,6 +306,12 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         close();
         return EIO;
     }
+    if (address_.size() > cfg.most_address) {
+        why_ = "its address has " + std::to_string(address_.size()) + " bytes, " + std::to_string(cfg.most_address) +
+               " at most fit";
+        close();
+        return EMSGSIZE;
+    }
     for (uct_iface_h i : {n->iface, n->boot}) {
         if (nullptr != i) {
             uct_iface_progress_enable(i, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);

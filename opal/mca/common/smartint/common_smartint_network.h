@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "common_smartint_wire.h"
+
 struct uct_ep; // UCT's
 
 namespace smartint {
@@ -35,6 +37,7 @@ struct network_config {
     std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own
     bool allow_write = true;         // use RDMA-Write where the transport has it
     bool allow_read = true;          // and RDMA-Read
+    std::size_t most_address = wire::max_network_address; // of this process: room for it is in what peers exchange
 };
 
 // Memory a transport may read from and write to, if it wants it registered: held from pin() to
