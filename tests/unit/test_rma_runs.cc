@@ -180,6 +180,30 @@ TEST(rma_runs, a_front_of_what_repeats_repeats) {
     }
 }
 
+TEST(rma_runs, pieces_from_address_zero_are_where_their_offsets_say) {
+    std::vector<std::byte> memory(64);
+    test::fill(memory.data(), memory.size(), 3);
+    rma_layout l(0);
+    l.append(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(memory.data())), 8);
+    l.append(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(memory.data() + 24)), 16);
+    std::vector<std::byte> packed(l.bytes());
+    std::vector<std::byte> back(memory.size());
+    rma_cursor from(&l);
+    rma_gather(nullptr, from, packed.data(), packed.size());
+    EXPECT_EQ(0, std::memcmp(packed.data(), memory.data(), 8));
+    EXPECT_EQ(0, std::memcmp(packed.data() + 8, memory.data() + 24, 16));
+    rma_layout whole(packed.size());
+    rma_cursor source(&l);
+    rma_cursor to(&whole);
+    rma_copy(back.data(), to, nullptr, source, packed.size());
+    EXPECT_EQ(0, std::memcmp(back.data(), packed.data(), packed.size()));
+    std::fill(packed.begin(), packed.end(), std::byte{7});
+    rma_cursor again(&l);
+    rma_scatter(nullptr, again, packed.data(), packed.size());
+    EXPECT_EQ(std::byte{7}, memory[7]);
+    EXPECT_EQ(std::byte{7}, memory[39]);
+}
+
 TEST(rma_runs, bounds_hold_every_byte_and_no_more) {
     test::generator g(13);
     for (int i = 0; i < 2000; ++i) {

@@ -110,7 +110,8 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
         return false; // its target refuses it
     }
     auto state = std::make_unique<rma_network_state>();
-    state->local = put ? i->origin + i->origin_at.look(bytes).offset : i->result + i->result_at.look(bytes).offset;
+    state->local = put ? place_at(i->origin, i->origin_at.look(bytes).offset)
+                       : place_at(i->result, i->result_at.look(bytes).offset);
     state->remote = at;
     if (caps.registers && !e_.network_.pin(state->local, bytes, &state->memory)) {
         i->by_message = true;

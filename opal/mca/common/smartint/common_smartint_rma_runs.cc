@@ -256,7 +256,7 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from, s
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = from.strip(bytes);
-        copy_pieces(to, static_cast<std::int64_t>(s.length), base + s.offset, s.stride, s.length, s.count);
+        copy_pieces(to, static_cast<std::int64_t>(s.length), place_at(base, s.offset), s.stride, s.length, s.count);
         from.pass(s, s.count);
         to += s.bytes();
         bytes -= s.bytes();
@@ -266,7 +266,7 @@ void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uin
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = to.strip(bytes);
-        copy_pieces(base + s.offset, s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
+        copy_pieces(place_at(base, s.offset), s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
         to.pass(s, s.count);
         from += s.bytes();
         bytes -= s.bytes();
@@ -277,8 +277,8 @@ void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rm
     while (bytes > 0) {
         const rma_run t = to.strip(bytes);
         const rma_run f = from.strip(bytes);
-        std::byte *const there = to_base + t.offset;
-        const std::byte *const here = from_base + f.offset;
+        std::byte *const there = place_at(to_base, t.offset);
+        const std::byte *const here = place_at(from_base, f.offset);
         if (t.length == f.length) {
             const std::uint64_t n = std::min(t.count, f.count);
             copy_pieces(there, t.stride, here, f.stride, t.length, n);

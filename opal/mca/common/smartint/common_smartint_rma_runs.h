@@ -14,6 +14,11 @@
 
 namespace smartint {
 
+// base + offset, as numbers: base may be nullptr, MPI_BOTTOM, and nothing of an object's there.
+template <class B> B *place_at(B *base, std::int64_t offset) {
+    return reinterpret_cast<B *>(reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(offset));
+}
+
 // `count` pieces of `length` bytes each, the first at `offset`, the next `stride` further.
 struct rma_run {
     std::int64_t offset = 0;
