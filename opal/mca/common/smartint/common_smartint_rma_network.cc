@@ -160,7 +160,9 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
         return step::blocked;
     }
     take_head(p);
-    p->told = p->told == ep->rma_out + 1 ? 0 : p->told; // for the connection: the next message is another one
+    if (p->told == wire::next_sequence(ep->rma_out)) {
+        p->told = 0; // for the connection: the next message is another one
+    }
     p->under_way.push_back(i);
     end_transfers(p);
     return step::done;

@@ -137,6 +137,10 @@ static_assert(sizeof(answer) == 56 && sizeof(fragment) == 16 && sizeof(credit_ms
 static_assert(sizeof(finish) == 16 && sizeof(am_header) == 16 && sizeof(atomic_request) == 48);
 static_assert(std::is_trivially_copyable_v<rendezvous> && std::is_trivially_copyable_v<answer>);
 
+// Of sequences, which tie notices to messages. They wrap, and 0 is none of them: it means that there was none yet.
+// Receivers take the latest; nobody counts on all of them.
+constexpr std::uint32_t next_sequence(std::uint32_t last) { return last + 1 + (UINT32_MAX == last ? 1 : 0); }
+
 inline constexpr std::uint32_t window_unit = 65536;
 inline constexpr std::uint32_t max_network_address = 96;
 inline constexpr std::uint32_t max_key = 40;
