@@ -228,5 +228,22 @@ TEST_F(computing, a_notice_behind_an_answer_that_is_handled_matches_nothing_and_
     }
 }
 
+// 0 says that there was none: no message has it.
+TEST_F(computing, sequences_that_wrap_leave_out_zero) {
+    EXPECT_EQ(1U, wire::next_sequence(0));
+    EXPECT_EQ(UINT32_MAX, wire::next_sequence(UINT32_MAX - 1));
+    EXPECT_EQ(1U, wire::next_sequence(UINT32_MAX));
+    node_pair n(parameters("write"));
+    n.start_threads();
+    settle(n);
+    n.to_b->rts_out = UINT32_MAX - 1;
+    n.to_a->cts_out = UINT32_MAX - 1;
+    for (const std::uint32_t expected : {UINT32_MAX, 1U, 2U}) {
+        exchange(n, big, big, false);
+        EXPECT_EQ(expected, n.to_b->rts_out);
+        EXPECT_EQ(expected, n.to_a->cts_out);
+    }
+}
+
 } // namespace
 } // namespace smartint

@@ -393,6 +393,35 @@ TEST_F(pair_of_windows, a_test_for_the_end_of_an_exposure_ends_if_an_origin_is_l
     zero_.e.leave();
 }
 
+// A datatype that begins far behind its address makes up for a displacement before the window.
+TEST(mapped_window, a_target_before_its_memory_is_where_its_pieces_say) {
+    test::node_pair n(test::test_params("none"));
+    std::vector<byte> here(64);
+    std::vector<byte> there(64);
+    test::fill(here.data(), here.size(), 5);
+    rma_member theirs = test::member_of(n.to_b, there);
+    theirs.mapped = there.data();
+    rma_window *w = test::make_window(n.a, window_id, 0, {test::member_of(n.a.add_self(), here), theirs});
+    for (const auto kind : {rma_item::what::put, rma_item::what::get}) {
+        rma_item *i = rma::make(kind);
+        i->target = theirs.base - 1000;
+        i->target_layout.append(1008, 16);
+        (rma_item::what::put == kind ? i->origin : i->result) = here.data();
+        (rma_item::what::put == kind ? i->origin_layout : i->result_layout) = rma_layout(16);
+        rma_sync done;
+        test::call(n.a, [&](rma &r) {
+            r.submit(r.peer(w, 1), i);
+            r.flush(r.peer(w, 1), &done);
+        });
+        n.drive("a flush", [&] { return test::ended(n.a, done); });
+        EXPECT_EQ(0, std::memcmp(here.data(), there.data() + 8, 16));
+        std::memset(there.data() + 8, 7, 16);
+    }
+    EXPECT_EQ(byte{7}, there[8]);
+    EXPECT_EQ(byte{0}, there[7]);
+    test::destroy_window(n.a, w);
+}
+
 TEST_F(pair_of_windows, regions_do_not_overlap_and_an_empty_one_is_one_too) {
     rma &r = zero_.e.one_sided();
     rma_window *w = zero_.window; // all of memory is attached

@@ -120,7 +120,7 @@ TEST(wire, headers_are_pinned) {
     EXPECT_EQ(16U, sizeof(wire::finish));
     EXPECT_EQ(16U, sizeof(wire::am_header));
     EXPECT_EQ(48U, sizeof(wire::atomic_request));
-    EXPECT_EQ(16U, sizeof(wire::atomic_result));
+    EXPECT_EQ(24U, sizeof(wire::atomic_result));
     EXPECT_EQ(16U, offsetof(wire::rendezvous, name));
     EXPECT_EQ(40U, offsetof(wire::rendezvous, address));
     EXPECT_EQ(40U, offsetof(wire::answer, how));

@@ -26,6 +26,7 @@ using message = std::vector<std::byte>;
 
 struct station {
     network net;
+    network_config limits; // what open() sets nothing of
     std::deque<message> got;
 
     static void take(void *self, const std::byte *m, std::uint32_t bytes) {
@@ -33,7 +34,7 @@ struct station {
     }
     int open(std::uint32_t message_bytes = 0, const char *transport = "tcp", const char *device = "lo",
              bool by_endpoint = false, unsigned most_passive = 65536) {
-        network_config cfg;
+        network_config cfg = limits;
         cfg.most_passive = most_passive;
         cfg.by_endpoint = by_endpoint;
         cfg.transport = transport;
@@ -308,6 +309,65 @@ TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lo
     });
     EXPECT_TRUE(asks.net.take_lost().empty());
     asks.net.disconnect(first);
+}
+
+TEST(network_refusals, who_has_asked_before_is_served_where_no_more_endpoints_are_made_to_answer_by) {
+    station asks, serves;
+    serves.limits.most_boot_endpoints = 1;
+    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
+    ASSERT_EQ(0, serves.open(0, "tcp", "lo", true));
+    for (int i = 0; i < 3; ++i) {
+        void *c = asks.net.connect(serves.net.address().data(), serves.net.address().size());
+        ASSERT_NE(nullptr, c);
+        test::wait_until("it is joined", [&] {
+            asks.net.progress();
+            serves.net.progress();
+            return !asks.net.connecting(c);
+        });
+        EXPECT_TRUE(asks.net.take_lost().empty());
+        asks.net.disconnect(c);
+    }
+}
+
+TEST(network_refusals, where_too_many_answers_wait_already_it_is_said_so) {
+    station asks, refuses;
+    refuses.limits.most_outgoing = 0;
+    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
+    ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true));
+    void *c = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
+    ASSERT_NE(nullptr, c);
+    std::vector<void *> lost;
+    test::wait_until("it is refused", [&] {
+        asks.net.progress();
+        refuses.net.progress();
+        lost = asks.net.take_lost();
+        return !lost.empty();
+    });
+    EXPECT_EQ(std::vector<void *>{c}, lost);
+    asks.net.disconnect(c);
+}
+
+TEST(network_refusals, there_is_room_for_what_a_large_job_asks_for) {
+    network_config cfg;
+    const network_config usual;
+    cfg.make_room_for(1000);
+    EXPECT_EQ(usual.most_passive, cfg.most_passive);
+    EXPECT_EQ(usual.most_boot_endpoints, cfg.most_boot_endpoints);
+    EXPECT_EQ(usual.most_outgoing, cfg.most_outgoing);
+    cfg.make_room_for(1'000'000);
+    EXPECT_LE(2'000'000U, cfg.most_passive);
+    EXPECT_LE(1'000'000U, cfg.most_boot_endpoints);
+    EXPECT_LE(2'000'000U, cfg.most_outgoing);
+}
+
+TEST(network_openings, an_address_for_which_peers_have_no_room_is_an_error_that_says_so) {
+    station s;
+    s.limits.most_address = 15;
+    EXPECT_EQ(EMSGSIZE, s.open());
+    EXPECT_FALSE(s.net.is_open());
+    EXPECT_NE(std::string::npos, s.net.why().find("15")) << s.net.why();
+    s.limits.most_address = wire::max_network_address;
+    EXPECT_EQ(0, s.open());
 }
 
 TEST(network_openings, one_that_joins_does_not_talk_to_one_that_does_not) {

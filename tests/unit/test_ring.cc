@@ -363,6 +363,33 @@ TEST_F(ring, a_record_that_is_counted_on_is_told_of_until_it_is_read) {
     }
 }
 
+// Positions that wrap in the middle of the ring's use are as any others.
+TEST_F(ring, a_ring_that_has_been_used_for_years_is_as_good_as_a_new_one) {
+    memory->control.tail = memory->control.head = memory->control.asked = 0 - 4 * capacity;
+    producer.attach(&memory->control, memory->bytes, capacity);
+    ring_producer other;
+    other.attach(&memory->control, memory->bytes, capacity);
+    consumer.attach(&memory->control, memory->bytes, capacity, false);
+    std::uint64_t in = 0;
+    std::uint64_t out = 0;
+    while (memory->control.head >= 0 - 4 * capacity || memory->control.head < 4 * capacity) {
+        for (unsigned k = 0; k < 3; ++k) {
+            ASSERT_TRUE(put(184, in++));
+        }
+        producer.ask();
+        other.ask(); // of nothing
+        EXPECT_TRUE(producer.holds_more_than(0));
+        EXPECT_TRUE(producer.holds_more_than(511));
+        for (unsigned k = 0; k < 3; ++k) {
+            EXPECT_TRUE(consumer.asked()) << memory->control.head;
+            ASSERT_EQ(result::record, get(184, out++));
+        }
+        EXPECT_FALSE(consumer.asked());
+        EXPECT_FALSE(producer.holds_more_than(0));
+    }
+    EXPECT_EQ(result::empty, get(0, 0));
+}
+
 TEST(ring_of_processes, four_producers_keep_their_order_and_their_bytes) {
     constexpr unsigned producers = 4;
     constexpr std::uint32_t records = 20000;

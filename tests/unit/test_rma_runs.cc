@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_rma_runs.h"
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "harness.h"
@@ -124,6 +126,82 @@ TEST(rma_runs, messages_of_a_few_runs_cover_all_and_cut_no_element) {
         }
         ASSERT_EQ(r.offsets, found);
     }
+}
+
+TEST(rma_runs, a_front_is_what_comes_first) {
+    test::generator g(15);
+    for (int i = 0; i < 300; ++i) {
+        const random_layout r(g);
+        std::vector<std::byte> memory(4096);
+        for (auto &b : memory) {
+            b = static_cast<std::byte>(g.next());
+        }
+        for (std::uint64_t bytes = 0; bytes <= r.layout.bytes(); ++bytes) {
+            const rma_layout front = r.layout.front(bytes);
+            const std::vector<std::int64_t> first(r.offsets.begin(),
+                                                  r.offsets.begin() + static_cast<std::ptrdiff_t>(bytes));
+            ASSERT_EQ(bytes, front.bytes());
+            ASSERT_EQ(first, offsets_of(front));
+            std::vector<rma_run> runs;
+            rma_cursor taken(&front);
+            ASSERT_EQ(bytes, taken.take(~0ULL, 1000, 1, &runs));
+            ASSERT_EQ(first, offsets_of(runs));
+            std::vector<std::int64_t> stripped;
+            for (rma_cursor c(&front); 0 != c.left();) {
+                const rma_run s = c.strip(~0ULL);
+                const auto these = offsets_of(std::vector<rma_run>{s});
+                stripped.insert(stripped.end(), these.begin(), these.end());
+                c.pass(s, s.count);
+            }
+            ASSERT_EQ(first, stripped);
+            ASSERT_GE(front.pieces(), runs.empty() ? 0U : 1U);
+            if (front.contiguous()) {
+                ASSERT_LE(runs.size(), 1U);
+            }
+            std::vector<std::byte> packed(bytes);
+            rma_cursor from(&front);
+            rma_gather(memory.data() + 100, from, packed.data(), bytes);
+            for (std::size_t k = 0; k < bytes; ++k) {
+                ASSERT_EQ(memory[static_cast<std::size_t>(100 + first[k])], packed[k]);
+            }
+        }
+    }
+}
+
+TEST(rma_runs, a_front_of_what_repeats_repeats) {
+    rma_layout l;
+    l.append(0, 8);
+    l.append(12, 4);
+    l.repeat(10'000'000, 24);
+    for (const std::uint64_t bytes : {119'999'988U, 12U, 24'000'000U, 24'000'005U, 24'000'009U}) {
+        const rma_layout front = l.front(bytes);
+        EXPECT_EQ(bytes, front.bytes());
+        EXPECT_EQ(2U, front.runs().size());
+    }
+}
+
+TEST(rma_runs, pieces_from_address_zero_are_where_their_offsets_say) {
+    std::vector<std::byte> memory(64);
+    test::fill(memory.data(), memory.size(), 3);
+    rma_layout l(0);
+    l.append(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(memory.data())), 8);
+    l.append(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(memory.data() + 24)), 16);
+    std::vector<std::byte> packed(l.bytes());
+    std::vector<std::byte> back(memory.size());
+    rma_cursor from(&l);
+    rma_gather(nullptr, from, packed.data(), packed.size());
+    EXPECT_EQ(0, std::memcmp(packed.data(), memory.data(), 8));
+    EXPECT_EQ(0, std::memcmp(packed.data() + 8, memory.data() + 24, 16));
+    rma_layout whole(packed.size());
+    rma_cursor source(&l);
+    rma_cursor to(&whole);
+    rma_copy(back.data(), to, nullptr, source, packed.size());
+    EXPECT_EQ(0, std::memcmp(back.data(), packed.data(), packed.size()));
+    std::fill(packed.begin(), packed.end(), std::byte{7});
+    rma_cursor again(&l);
+    rma_scatter(nullptr, again, packed.data(), packed.size());
+    EXPECT_EQ(std::byte{7}, memory[7]);
+    EXPECT_EQ(std::byte{7}, memory[39]);
 }
 
 TEST(rma_runs, bounds_hold_every_byte_and_no_more) {

@@ -43,6 +43,18 @@ TEST_F(small_operations, of_all_kinds_go_in_order_and_without_a_notice) {
     n.b.end_wait();
 }
 
+TEST_F(small_operations, leave_zero_out_where_their_sequence_wraps) {
+    std::int64_t word = 9;
+    n.to_b->rma_out = UINT32_MAX;
+    n.b.begin_wait();
+    EXPECT_EQ(rma_begun::done, begin(put(0, &word)));
+    EXPECT_EQ(1U, n.to_b->rma_out);
+    flush();
+    EXPECT_EQ(9, memory[1][0]);
+    EXPECT_LT(1U, n.to_b->rma_out) << "of the flush";
+    n.b.end_wait();
+}
+
 TEST_F(small_operations, wait_their_turn_where_something_stands_before_them) {
     std::int64_t word = 9;
     EXPECT_EQ(rma_begun::no, begin(put(0, &word))) << "the target computes";

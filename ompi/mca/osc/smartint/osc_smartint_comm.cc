@@ -123,7 +123,7 @@ std::int64_t place_in(std::uint64_t size, std::ptrdiff_t displacement, std::int6
 }
 
 std::byte *begin_of(const void *buffer, const ompi_datatype_t *type) {
-    return static_cast<std::byte *>(const_cast<void *>(buffer)) + type->super.true_lb;
+    return place_at(static_cast<std::byte *>(const_cast<void *>(buffer)), type->super.true_lb);
 }
 
 } // namespace

@@ -20,7 +20,7 @@ inline bool contiguous_piece(const void *buf, std::size_t count, const ompi_data
         return false;
     }
     static std::byte empty;
-    *base = 0 == *bytes ? &empty : static_cast<std::byte *>(const_cast<void *>(buf)) + t.true_lb;
+    *base = 0 == *bytes ? &empty : place_at(static_cast<std::byte *>(const_cast<void *>(buf)), t.true_lb);
     return true;
 }
 

@@ -42,13 +42,7 @@ bool translate(mca_btl_base_atomic_op_t op, wire::atomic_op *out) {
     case MCA_BTL_ATOMIC_SWAP:
         *out = wire::atomic_op::swap;
         return true;
-    case MCA_BTL_ATOMIC_MIN:
-        *out = wire::atomic_op::min;
-        return true;
-    case MCA_BTL_ATOMIC_MAX:
-        *out = wire::atomic_op::max;
-        return true;
-    default:
+    default: // among them min and max: the interface does not say whether the integers have a sign
         return false;
     }
 }
@@ -64,10 +58,6 @@ template <class T> T apply(wire::atomic_op op, T old, T operand) {
         return old | operand;
     case wire::atomic_op::bxor:
         return old ^ operand;
-    case wire::atomic_op::min:
-        return operand < old ? operand : old;
-    case wire::atomic_op::max:
-        return operand > old ? operand : old;
     case wire::atomic_op::swap:
     case wire::atomic_op::cas: // perform() does it
         break;
@@ -87,7 +77,13 @@ template <class T> std::uint64_t perform(const wire::atomic_request &r) {
     return static_cast<std::uint64_t>(old);
 }
 
+// What can't be carried out is said here, where the caller can go another way: osc/rdma reads and writes instead, under
+// a lock of its own. It takes this one code for that, and tries for ever where it gets another.
 int start(pending *p) {
+    if (0 != p->request.address % p->request.bytes) {
+        delete p;
+        return OPAL_ERR_NOT_SUPPORTED;
+    }
     engine &e = engine::instance();
     e.enter();
     p->request.id = waiting.add(p);
@@ -144,7 +140,8 @@ int atomic_cswap(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, void
 }
 
 // At the target. A job's processes may write each other's memory anyway (direct copies), so
-// the address is theirs to choose; alignment and width are checked, they would fault here.
+// the address is theirs to choose; alignment and width are checked, they would fault here. Who asks waits: it gets an
+// answer, whatever it asked.
 void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     engine &e = engine::instance();
     wire::atomic_request r{};
@@ -156,13 +153,17 @@ void serve_atomic(endpoint *from, const std::byte *data, std::uint32_t bytes) {
     if (nullptr == from) {
         from = e.find_peer(r.name);
     }
-    if (nullptr == from || 0 == r.address || (4 != r.bytes && 8 != r.bytes) || 0 != r.address % r.bytes ||
-        r.op > wire::atomic_op::cas) {
-        e.refuse();
+    if (nullptr == from) {
+        e.refuse(); // nobody to answer; who writes into a ring is known
         return;
     }
-    const std::uint64_t old = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
-    const wire::atomic_result a{r.id, old};
+    wire::atomic_result a{r.id, 0, wire::outcome::bad_memory, 0};
+    if (0 == r.address || (4 != r.bytes && 8 != r.bytes) || 0 != r.address % r.bytes || r.op > wire::atomic_op::cas) {
+        e.refuse();
+    } else {
+        a.value = 4 == r.bytes ? perform<std::int32_t>(r) : perform<std::int64_t>(r);
+        a.result = wire::outcome::ok;
+    }
     if (engine::am_result::full == e.active_message(from, {wire::atomic_answer, a})) {
         e.queue_message(from, {wire::atomic_answer, a}, nullptr, nullptr);
     }
@@ -180,7 +181,8 @@ void finish_atomic(const std::byte *data, std::uint32_t bytes) {
         return;
     }
     waiting.remove(a.id);
-    if (nullptr != p->local) {
+    const bool ok = wire::outcome::ok == a.result;
+    if (ok && nullptr != p->local) {
         if (4 == p->request.bytes) {
             const auto value = static_cast<std::uint32_t>(a.value);
             std::memcpy(p->local, &value, sizeof(value));
@@ -190,7 +192,7 @@ void finish_atomic(const std::byte *data, std::uint32_t bytes) {
     }
     if (nullptr != p->done) {
         const gate::opened meanwhile(engine::instance().the_gate());
-        p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, OPAL_SUCCESS);
+        p->done(p->btl, p->peer, p->local, p->handle, p->context, p->data, ok ? OPAL_SUCCESS : OPAL_ERROR);
     }
     delete p;
 }

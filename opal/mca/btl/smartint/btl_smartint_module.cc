@@ -39,9 +39,8 @@ void common_table(module &m) {
     b.btl_atomic_cswap = boundary(atomic_cswap);
     b.btl_flush = boundary(flush);
     b.btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND | MCA_BTL_ATOMIC_SUPPORTS_OR |
-                         MCA_BTL_ATOMIC_SUPPORTS_XOR | MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_MIN |
-                         MCA_BTL_ATOMIC_SUPPORTS_MAX | MCA_BTL_ATOMIC_SUPPORTS_32BIT | MCA_BTL_ATOMIC_SUPPORTS_CSWAP |
-                         MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+                         MCA_BTL_ATOMIC_SUPPORTS_XOR | MCA_BTL_ATOMIC_SUPPORTS_SWAP | MCA_BTL_ATOMIC_SUPPORTS_32BIT |
+                         MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
     b.btl_get_limit = SIZE_MAX;
     b.btl_put_limit = SIZE_MAX;
     b.btl_get_alignment = 0;

@@ -98,7 +98,7 @@ struct endpoint {
     std::uint32_t asked_at = UINT32_MAX; // engine::receives_begun_ at the last RTS
     answers asked_for[2];                // up to twice eager_limit, and above
     std::uint32_t max_payload = 0;       // of one message, beside its header
-    std::uint32_t rts_out = 0;           // sequence of the last RTS sent to it
+    std::uint32_t rts_out = 0;           // sequence of the last RTS sent to it, see next_sequence
     std::uint32_t cts_out = 0;
     std::uint32_t rma_out = 0;    // of the last one-sided message
     std::int32_t node = -1;       // index in the node table, -1: no relay to it

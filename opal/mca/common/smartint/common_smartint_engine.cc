@@ -72,6 +72,7 @@ int engine::open_network() {
     cfg.device = params_.device;
     cfg.allow_write = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
     cfg.allow_read = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::write != rendezvous_;
+    cfg.make_room_for(me_.job_size);
     const std::uint32_t wanted = params_.network_eager_limit + wire::max_header + 64;
     cfg.message_bytes = std::max(wanted, smallest_network_message);
     const int error = network_.open(cfg, network_message, this);

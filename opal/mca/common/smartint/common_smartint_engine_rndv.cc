@@ -88,7 +88,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     a.length = op->received;
     a.name = me_.name;
     a.how = op->asked = how;
-    a.sequence = ++ep->cts_out;
+    a.sequence = ep->cts_out = wire::next_sequence(ep->cts_out);
     if (wire::mode::copy_into == how && op->job.entry >= 0) {
         a.shared = static_cast<std::uint32_t>(op->job.entry + 1) << 24 | op->job.generation;
     }

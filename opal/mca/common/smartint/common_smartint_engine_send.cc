@@ -347,7 +347,7 @@ void engine::send_rts(send_op *op) {
     give_id(op);
     op->begun = ++sends_begun_;
     ++open_sends_;
-    op->sequence = ++ep->rts_out;
+    op->sequence = ep->rts_out = wire::next_sequence(ep->rts_out);
     ep->asked_at = receives_begun_;
     op->noticed_us = 0;
     std::byte behind[wire::max_key + wire::max_network_address];

@@ -33,9 +33,10 @@ struct engine_hooks {
 
 struct engine_identity {
     std::uint64_t name = 0;
-    std::uint32_t slot = 0; // local rank
-    bool threads = false;   // MPI_THREAD_MULTIPLE
-    std::uint64_t node = 0; // hash of this node's identity
+    std::uint32_t slot = 0;     // local rank
+    bool threads = false;       // MPI_THREAD_MULTIPLE
+    std::uint64_t node = 0;     // hash of this node's identity
+    std::uint32_t job_size = 0; // processes of the job, 0: not known
 };
 
 } // namespace smartint

@@ -96,6 +96,7 @@ int start_engine(const params &p, const job_shape &j, bool threads) {
     me.name = pack_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
     me.slot = j.slot;
     me.threads = threads;
+    me.job_size = j.size;
     me.node = node_identity(j.leader, p.directory);
     const bool network = j.size > j.local || "always" == p.network || 0 == p.shared_memory;
     if (const std::uint32_t peers = 0 == p.shared_memory ? j.size : j.size - std::min(j.size, j.local); network) {
@@ -248,7 +249,8 @@ int glue_check_params() {
 void glue_note_address() {
     modex &mine = state().mine;
     const auto &address = engine::instance().net().address();
-    mine.address_bytes = static_cast<std::uint32_t>(std::min(address.size(), sizeof(mine.address)));
+    static_assert(sizeof(mine.address) == wire::max_network_address); // a longer one is none, see network::open
+    mine.address_bytes = static_cast<std::uint32_t>(address.size());
     std::copy_n(reinterpret_cast<const std::uint8_t *>(address.data()), mine.address_bytes, mine.address);
 }
 

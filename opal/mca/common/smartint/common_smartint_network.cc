@@ -280,6 +280,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     n->on_message = h;
     n->arg = arg;
     n->most_passive = cfg.most_passive;
+    n->most_boot_endpoints = cfg.most_boot_endpoints;
+    n->most_outgoing = cfg.most_outgoing;
     const bool rc = "rc" == cfg.transport || 0 == cfg.transport.rfind("rc_", 0);
     n->transport = "ud" == cfg.transport ? "ud_verbs" : "rc" == cfg.transport ? "rc_verbs" : cfg.transport;
     n->bootstrap = rc ? "ud_verbs" : n->transport;
@@ -303,6 +305,12 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         why_ = "the transport gives no address";
         close();
         return EIO;
+    }
+    if (address_.size() > cfg.most_address) {
+        why_ = "its address has " + std::to_string(address_.size()) + " bytes, " + std::to_string(cfg.most_address) +
+               " at most fit";
+        close();
+        return EMSGSIZE;
     }
     for (uct_iface_h i : {n->iface, n->boot}) {
         if (nullptr != i) {

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "common_smartint_wire.h"
+
 struct uct_ep; // UCT's
 
 namespace smartint {
@@ -22,13 +24,20 @@ namespace smartint {
 struct network_config {
     // As ucx_info -d names them. "ud" means ud_verbs, "rc" rc_verbs.
     std::string transport = "tcp";
-    bool by_endpoint = false;        // as rc also where the transport could do without (tests)
-    unsigned most_passive = 65536;   // connections that peers may ask for and this side not use
+    bool by_endpoint = false; // as rc also where the transport could do without (tests)
+    // What those who ask may have this side make and keep. A connection has to fit for each that a peer of the job
+    // makes.
+    std::size_t most_passive = 65536;         // connections that peers asked for and this side does not use
+    std::size_t most_boot_endpoints = 131072; // to be answered by, one for each that asks
+    std::size_t most_outgoing = 65536;        // answers that found no room yet; and 65536 refusals more
+    // So that two connections of each process of a job fit, control and bulk.
+    void make_room_for(std::size_t processes);
     std::string device = "any";      // of those that it allows (devices.h) the fastest that is up, bridges and the
                                      // loopback last
     std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own
     bool allow_write = true;         // use RDMA-Write where the transport has it
     bool allow_read = true;          // and RDMA-Read
+    std::size_t most_address = wire::max_network_address; // of this process: room for it is in what peers exchange
 };
 
 // Memory a transport may read from and write to, if it wants it registered: held from pin() to

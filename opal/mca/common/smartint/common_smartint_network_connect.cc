@@ -11,6 +11,7 @@
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
 // and asks nobody. Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <unordered_set>
@@ -20,9 +21,8 @@
 namespace smartint {
 namespace {
 
-constexpr std::size_t most_bytes = 512;             // of a bootstrap message
-constexpr std::size_t most_outgoing = 65536;        // answers that found no room yet
-constexpr std::size_t most_boot_endpoints = 131072; // made for those who ask
+constexpr std::size_t most_bytes = 512;      // of a bootstrap message
+constexpr std::size_t most_refusals = 65536; // that found no room yet, behind as many answers as may wait
 
 struct address_head { // of what peers exchange; device, iface and, if any, those of the bootstrap
     std::uint8_t version;
@@ -62,6 +62,12 @@ std::size_t copy_out(void *dest, void *arg) {
 }
 
 } // namespace
+
+void network_config::make_room_for(std::size_t processes) {
+    most_passive = std::max(most_passive, 2 * processes);
+    most_boot_endpoints = std::max(most_boot_endpoints, 2 * most_passive);
+    most_outgoing = std::max(most_outgoing, most_passive);
+}
 
 bool network::make_address() {
     impl &n = *impl_;
@@ -301,9 +307,11 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
     impl &n = *impl_;
     network_address a;
     uct_ep_h boot = nullptr;
-    // Whoever asks makes an endpoint to be answered by and an answer: not without bound.
-    if (!parse(address, bytes, &a) || n.outbox.size() >= most_outgoing ||
-        n.boot_endpoints.size() >= most_boot_endpoints || nullptr == (boot = boot_endpoint(address, bytes))) {
+    // Whoever asks makes an endpoint to be answered by and an answer: not without bound. But who has an endpoint gets
+    // an answer, or it would wait for one for ever.
+    if (!parse(address, bytes, &a) || n.outbox.size() >= n.most_outgoing + most_refusals ||
+        (n.boot_endpoints.size() >= n.most_boot_endpoints && !n.boot_endpoints.contains({address, address + bytes})) ||
+        nullptr == (boot = boot_endpoint(address, bytes))) {
         return; // nobody to be answered
     }
     const auto refuse = [&] {
@@ -313,7 +321,8 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
         n.post(boot, std::move(m));
     };
     auto c = std::make_unique<network_connection>();
-    if (n.passive >= n.most_passive || nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
+    if (n.outbox.size() >= n.most_outgoing || n.passive >= n.most_passive ||
+        nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
         refuse();
         return;
     }

@@ -68,8 +68,10 @@ struct network::impl {
     };
     std::deque<outgoing> outbox; // found no room
     int epoll = -1;              // of both interfaces' descriptors
-    unsigned passive = 0;        // connections that peers asked for and nobody adopted
-    unsigned most_passive = 0;
+    std::size_t passive = 0;     // connections that peers asked for and nobody adopted
+    std::size_t most_passive = 0;
+    std::size_t most_boot_endpoints = 0;
+    std::size_t most_outgoing = 0;
 
     std::string seen;  // transports found, for the message
     std::string limit; // why the one asked for can't be used, where that is so

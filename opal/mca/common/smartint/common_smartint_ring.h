@@ -10,7 +10,8 @@
 // is never zero once committed, and the consumer zeroes the first word of each line it
 // consumed before it publishes head (H1). A producer writes only into lines below
 // head + capacity (H2). So at the consumer's position there is zero until commit.
-// tail and head count bytes and never wrap: 2^64 bytes at 100 GB/s are 5 years.
+// tail and head count bytes, and those that start_over leaves out: up to a ring's size for each near_bytes, so in a job
+// of days they wrap. Positions are compared by their signed difference; those at hand are never half the range apart.
 //
 // Ordering edges:
 //   C1 commit, release store of the word   pairs with  C2 consumer's acquire load
@@ -46,6 +47,9 @@ constexpr std::uint64_t ring_record_bytes(std::uint64_t payload) {
     return (payload + sizeof(std::uint64_t) + layout::line - 1) & ~(layout::line - 1);
 }
 
+// Position a comes later than b.
+constexpr bool is_behind(std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b) > 0; }
+
 // A consumer that finds the ring empty beyond this goes back to its beginning.
 constexpr std::uint64_t near_bytes = 8192;
 
@@ -56,7 +60,7 @@ public:
         control_ = control;
         base_ = base;
         capacity_ = capacity;
-        head_ = 0;
+        head_ = end_ = control->head.load(std::memory_order_acquire); // H2; as anywhere, 0 may lie ahead
     }
 
     // Room for `payload` bytes, or nullptr when the ring is full (retry later). payload must
@@ -71,9 +75,9 @@ public:
             const std::uint64_t take = need <= to_end ? need : to_end + need;
             if (tail + take - head_ > capacity_) {
                 head_ = control_->head.load(std::memory_order_acquire); // H2, pairs with H1
-                if (head_ > tail) {                                     // others went on, or the consumer started over
+                if (is_behind(head_, tail)) {                           // others went on, or the consumer started over
                     const std::uint64_t now = control_->tail.load(std::memory_order_relaxed);
-                    if (now >= head_) { // behind H2 it is, but for what a peer forges
+                    if (!is_behind(head_, now)) { // behind H2 it is not, but for what a peer forges
                         tail = now;
                         continue;
                     }
@@ -105,7 +109,7 @@ public:
     bool holds_more_than(std::uint64_t bytes) const {
         const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
         const std::uint64_t tail = control_->tail.load(std::memory_order_relaxed); // later: never the smaller one
-        return tail > head && tail - head > bytes;                                 // but for what a peer forges
+        return is_behind(tail, head) && tail - head > bytes;                       // but for what a peer forges
     }
 
     void commit(std::byte *payload, std::uint64_t word) {
@@ -123,7 +127,7 @@ public:
     void ask() {
         // Acquire and release, so that tail is not older than the position read before it: one beyond it was forged.
         std::uint64_t before = control_->asked.load(std::memory_order_acquire);
-        while ((before < end_ || before > control_->tail.load(std::memory_order_relaxed)) &&
+        while ((is_behind(end_, before) || is_behind(before, control_->tail.load(std::memory_order_relaxed))) &&
                !control_->asked.compare_exchange_weak(before, end_, std::memory_order_release,
                                                       std::memory_order_acquire)) {}
     }
@@ -200,7 +204,7 @@ public:
         const std::uint64_t head = control_->head.load(std::memory_order_relaxed);
         const std::uint64_t asked = control_->asked.load(std::memory_order_acquire); // as in ask()
         // whatever somebody wrote there
-        return asked > head && asked <= control_->tail.load(std::memory_order_relaxed) ? asked : 0;
+        return is_behind(asked, head) && !is_behind(asked, control_->tail.load(std::memory_order_relaxed)) ? asked : 0;
     }
 
     // Also not under the gate: somebody has come since the last call for which that was said.
@@ -228,7 +232,7 @@ private:
     }
 
     bool hurry() const {
-        return control_->asked.load(std::memory_order_relaxed) > head_ ||
+        return is_behind(control_->asked.load(std::memory_order_relaxed), head_) ||
                0 != control_->wanted.load(std::memory_order_relaxed);
     }
 

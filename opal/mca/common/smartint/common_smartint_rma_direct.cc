@@ -118,7 +118,7 @@ bool rma::at_hand(rma_peer *p) {
 // Of the target's memory here, or nullptr: it takes the kernel.
 std::byte *rma::address_of(const rma_peer *p, std::uint64_t target) {
     if (nullptr != p->mapped) {
-        return p->mapped + (target - p->base);
+        return p->mapped + static_cast<std::ptrdiff_t>(target - p->base); // the first byte may be before that
     }
     return route::self == p->ep->way ? reinterpret_cast<std::byte *>(target) : nullptr;
 }
@@ -281,7 +281,7 @@ const std::byte *rma::operand_of(rma_item *i, std::uint64_t bytes) {
     }
     if (const auto piece = i->origin_at.look(bytes); piece.bytes == bytes) {
         i->origin_at.advance(bytes);
-        return i->origin + piece.offset;
+        return place_at(i->origin, piece.offset);
     }
     packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
     rma_gather(i->origin, i->origin_at, packed_.data(), bytes);

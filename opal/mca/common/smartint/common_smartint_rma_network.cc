@@ -110,7 +110,8 @@ bool rma::by_network(rma_peer *p, rma_item *i) {
         return false; // its target refuses it
     }
     auto state = std::make_unique<rma_network_state>();
-    state->local = put ? i->origin + i->origin_at.look(bytes).offset : i->result + i->result_at.look(bytes).offset;
+    state->local = put ? place_at(i->origin, i->origin_at.look(bytes).offset)
+                       : place_at(i->result, i->result_at.look(bytes).offset);
     state->remote = at;
     if (caps.registers && !e_.network_.pin(state->local, bytes, &state->memory)) {
         i->by_message = true;
@@ -159,7 +160,9 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
         return step::blocked;
     }
     take_head(p);
-    p->told = p->told == ep->rma_out + 1 ? 0 : p->told; // for the connection: the next message is another one
+    if (p->told == wire::next_sequence(ep->rma_out)) {
+        p->told = 0; // for the connection: the next message is another one
+    }
     p->under_way.push_back(i);
     end_transfers(p);
     return step::done;

@@ -117,7 +117,7 @@ rma_cursor::piece rma_cursor::look(std::uint64_t most) const {
     const rma_run &run = layout_->runs()[run_];
     const std::int64_t offset = static_cast<std::int64_t>(turn_) * layout_->extent() + run.offset +
                                 static_cast<std::int64_t>(piece_) * run.stride + static_cast<std::int64_t>(in_);
-    return {offset, std::min(most, run.length - in_)};
+    return {offset, std::min({most, run.length - in_, left()})};
 }
 
 void rma_cursor::advance(std::uint64_t bytes) {
@@ -152,6 +152,12 @@ void rma_cursor::step() {
 
 rma_layout rma_layout::front(std::uint64_t bytes) const {
     rma_layout part;
+    if (bytes > element_bytes_) {
+        part = *this;
+        part.repeat_ = bytes / element_bytes_ + (0 != bytes % element_bytes_ ? 1 : 0);
+        part.cut_ = element_bytes_ * part.repeat_ - bytes;
+        return part;
+    }
     std::vector<rma_run> runs;
     for (rma_cursor at(this); at.done() < bytes;) {
         runs.clear();
@@ -162,6 +168,7 @@ rma_layout rma_layout::front(std::uint64_t bytes) const {
 }
 
 std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out) {
+    most = std::min(most, left());
     const rma_cursor start = *this;
     const std::size_t before = out->size();
     std::uint64_t taken = 0;
@@ -193,6 +200,7 @@ std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64
 
 rma_run rma_cursor::strip(std::uint64_t most) const {
     const rma_run &run = layout_->runs()[run_];
+    most = std::min(most, left());
     const piece p = look(most);
     if (0 != in_ || p.bytes < run.length) {
         return {p.offset, p.bytes, 0, 1};
@@ -248,7 +256,7 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from, s
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = from.strip(bytes);
-        copy_pieces(to, static_cast<std::int64_t>(s.length), base + s.offset, s.stride, s.length, s.count);
+        copy_pieces(to, static_cast<std::int64_t>(s.length), place_at(base, s.offset), s.stride, s.length, s.count);
         from.pass(s, s.count);
         to += s.bytes();
         bytes -= s.bytes();
@@ -258,7 +266,7 @@ void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uin
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
     while (bytes > 0) {
         const rma_run s = to.strip(bytes);
-        copy_pieces(base + s.offset, s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
+        copy_pieces(place_at(base, s.offset), s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
         to.pass(s, s.count);
         from += s.bytes();
         bytes -= s.bytes();
@@ -269,8 +277,8 @@ void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rm
     while (bytes > 0) {
         const rma_run t = to.strip(bytes);
         const rma_run f = from.strip(bytes);
-        std::byte *const there = to_base + t.offset;
-        const std::byte *const here = from_base + f.offset;
+        std::byte *const there = place_at(to_base, t.offset);
+        const std::byte *const here = place_at(from_base, f.offset);
         if (t.length == f.length) {
             const std::uint64_t n = std::min(t.count, f.count);
             copy_pieces(there, t.stride, here, f.stride, t.length, n);

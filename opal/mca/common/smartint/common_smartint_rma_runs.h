@@ -14,6 +14,11 @@
 
 namespace smartint {
 
+// base + offset, as numbers: base may be nullptr, MPI_BOTTOM, and nothing of an object's there.
+template <class B> B *place_at(B *base, std::int64_t offset) {
+    return reinterpret_cast<B *>(reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(offset));
+}
+
 // `count` pieces of `length` bytes each, the first at `offset`, the next `stride` further.
 struct rma_run {
     std::int64_t offset = 0;
@@ -35,15 +40,16 @@ public:
     // Behind what is there already; pieces that continue a run join it.
     void append(std::int64_t offset, std::uint64_t length);
     void append(const rma_run &run);
-    // Its first bytes, in packed order.
+    // Its first bytes, in packed order. What repeats is not unrolled, however many bytes.
     rma_layout front(std::uint64_t bytes) const;
     // The runs so far are one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
 
     bool contiguous() const { return 0 == entries_ || (1 == entries_ && 1 == repeat_ && 1 == only_.count); }
-    std::uint64_t bytes() const { return element_bytes_ * repeat_; }
-    std::uint64_t pieces() const;
-    // From where to where, relative to the base. False: it does not fit into 63 bits.
+    std::uint64_t bytes() const { return element_bytes_ * repeat_ - cut_; }
+    std::uint64_t pieces() const; // of a front perhaps less than an element too many
+    // From where to where, relative to the base; of a front as if its last element were whole. False: it does not fit
+    // into 63 bits.
     bool bounds(std::int64_t *low, std::int64_t *high) const;
 
     std::span<const rma_run> runs() const { return {1 == entries_ ? &only_ : several_.data(), entries_}; }
@@ -55,6 +61,7 @@ private:
     std::size_t entries_ = 0;
     std::uint64_t element_bytes_ = 0;
     std::uint64_t repeat_ = 1;
+    std::uint64_t cut_ = 0; // bytes of the last element that do not belong to it; less than it has
     std::int64_t extent_ = 0;
 };
 

@@ -182,7 +182,7 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
 rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,
                             const std::byte *data, std::uint32_t bytes) {
     endpoint *ep = p->ep;
-    head.sequence = ep->rma_out + 1;
+    head.sequence = wire::next_sequence(ep->rma_out);
     std::byte header[sizeof(head) + sizeof(rma_run)];
     std::memcpy(header, &head, sizeof(head));
     std::uint32_t header_bytes = sizeof(head);
@@ -204,7 +204,7 @@ rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *ru
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
-        ++ep->rma_out;
+        ep->rma_out = head.sequence;
         e_.bytes_moved_ += bytes;
         return step::done;
     case engine::am_result::full:
@@ -231,7 +231,7 @@ void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::ui
     if (p->ep->lost) {
         return;
     }
-    h.sequence = ++p->ep->rma_out;
+    h.sequence = p->ep->rma_out = wire::next_sequence(p->ep->rma_out);
     sending_ = true;
     if (e_.in_network_ && route::network == p->ep->way) {
         // Not from inside the transport: where many processes die at once a message may find a connection

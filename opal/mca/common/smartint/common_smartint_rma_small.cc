@@ -143,11 +143,11 @@ void rma::hurry_gets(rma_peer *p) {
 rma::step rma::send_short(rma_peer *p, wire::rma_short_head &h, const std::byte *data, std::uint64_t bytes) {
     endpoint *ep = p->ep;
     h.window = p->window->id;
-    h.sequence = ep->rma_out + 1;
+    h.sequence = wire::next_sequence(ep->rma_out);
     if (!e_.send_short(ep, h, data, static_cast<std::uint32_t>(bytes))) {
         return step::full;
     }
-    ++ep->rma_out;
+    ep->rma_out = h.sequence;
     e_.bytes_moved_ += bytes;
     return step::done;
 }

@@ -47,10 +47,11 @@ bool rma::finds_it(rma_peer *p) {
 
 // There is no room for the next message: the target makes some, and then waits for it a while.
 void rma::wake_beforehand(rma_peer *p) {
-    if (p->told != p->ep->rma_out + 1) {
+    const std::uint32_t next = wire::next_sequence(p->ep->rma_out);
+    if (p->told != next) {
         p->told_early_ms = now_ms();
     }
-    wake_for(p, p->ep->rma_out + 1);
+    wake_for(p, next);
 }
 
 // As wake_target(), but where no request depends on the message the wake may come later, or not at all. Between nodes a

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "common_smartint_layout.h"
 
@@ -23,7 +24,9 @@ struct segment_ticket {
     std::uint32_t job = 0;
     char name[64] = {};       // file name below the directory, no slash
     char directory[128] = {}; // where the leader could make it
+    std::uint32_t pad = 0;    // it travels whole, and nothing of this process's memory with it
 };
+static_assert(sizeof(segment_ticket) == 224 && std::has_unique_object_representations_v<segment_ticket>);
 
 // What one is made for.
 struct segment_shape {

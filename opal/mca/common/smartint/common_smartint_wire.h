@@ -113,7 +113,7 @@ struct am_header {
     std::uint32_t pad;
 };
 
-enum class atomic_op : std::uint32_t { add, band, bor, bxor, swap, min, max, cas };
+enum class atomic_op : std::uint32_t { add, band, bor, bxor, swap, cas };
 
 struct atomic_request {
     std::uint64_t name;
@@ -128,12 +128,18 @@ struct atomic_request {
 struct atomic_result {
     std::uint64_t id;
     std::uint64_t value;
+    outcome result; // bad_memory: nothing was changed
+    std::uint32_t pad;
 };
 
 static_assert(sizeof(match) == 12 && sizeof(match_sync) == 32 && sizeof(rendezvous) == 56);
 static_assert(sizeof(answer) == 56 && sizeof(fragment) == 16 && sizeof(credit_msg) == 16);
 static_assert(sizeof(finish) == 16 && sizeof(am_header) == 16 && sizeof(atomic_request) == 48);
 static_assert(std::is_trivially_copyable_v<rendezvous> && std::is_trivially_copyable_v<answer>);
+
+// Of sequences, which tie notices to messages. They wrap, and 0 is none of them: it means that there was none yet.
+// Receivers take the latest; nobody counts on all of them.
+constexpr std::uint32_t next_sequence(std::uint32_t last) { return last + 1 + (UINT32_MAX == last ? 1 : 0); }
 
 inline constexpr std::uint32_t window_unit = 65536;
 inline constexpr std::uint32_t max_network_address = 96;
