@@ -210,8 +210,7 @@ public:
     int wake_descriptor() const { return wake_fd_; }
     bool wakes_others_by(int fd); // not under the gate
     void give_way(); // the thread parks, unless it sees now that the application has left: else that sees it
-    // How the interrupt thread sleeps: not at all or until a timer, on the transport's descriptor alone, or on the
-    // wake descriptor alone.
+    // How the interrupt thread sleeps: not or until a timer, on the transport's descriptor alone, on the other alone.
     enum class sleep : std::uint32_t { short_or_none, listens, parked };
     void note_sleep(sleep how);
     // Of `rings` of the descriptor, how many the application gave itself.
