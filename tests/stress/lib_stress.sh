@@ -86,7 +86,7 @@ hit() {
     for pid in $VICTIMS; do
         kill "-$1" "$pid" 2>/dev/null && one=0
     done
-    HITS="$HITS $1@$(($(milliseconds) - STARTED))"
+    [ $one -ne 0 ] || HITS="$HITS $1@$(($(milliseconds) - STARTED))"
     return $one
 }
 
@@ -94,7 +94,7 @@ KILLS=kills # how the tests are called
 
 # One job, of which somebody is hit. All of it comes from the seed but the moment itself, which the machine's load moves.
 kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
-    local seed=$1 seconds=$2 np who how when threads times rank dead lost arguments drawn
+    local seed=$1 seconds=$2 np who how when threads times rank dead arguments drawn
     shift 2
     seed_random "$seed"
     draw $#
@@ -110,12 +110,24 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     5) who=all how=STOP ;;
     *) who=rank how=KILL ;;
     esac
-    draw $((seconds * 1300)); when=$((DRAWN + 50))
+    draw $((seconds * 1000)); when=$((DRAWN + 50))      # it lives longer than its ranks work
     draw "$np"; rank=$DRAWN
     draw 4; times=$((DRAWN + 1))
     [ $who != all ] || rank=$(seq 0 $((np - 1)) | xargs)
     lib_say "# seed $seed: np $np, $threads threads, $arguments; $how of $who $rank at $when ms"
     drawn=$RANDOM_STATE
+    judged_job_with_kills
+    if [ -z "$HITS$REASON" ]; then
+        lib_say "#   over before: again, at half the time"
+        when=$((when / 2))
+        if check_after "${WATCHED[@]}"; then judged_job_with_kills; else complain "left behind: $LEFT_BEHIND"; fi
+        [ -n "$HITS" ] || complain "nobody was hit, nor at half the time"
+    fi
+    verdict
+}
+
+judged_job_with_kills() {
+    local lost
     again_if_mpirun_fails job_with_kills
     if [ $dead = yes ]; then
         # killed in its last moment, after MPI_Finalize, a rank is not missed
@@ -125,7 +137,6 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
         lost=$(grep -c 'smartint helper process of this node has ended' "$LOG")
         [ "$lost" -eq 0 ] || { [ "$how" = KILL ] && [ "$lost" -le 1 ]; } || complain "the helper was said to be lost $lost times"
     fi
-    verdict
 }
 
 # The job of a round, in the variables of kill_round; what is drawn here is the same each time.
