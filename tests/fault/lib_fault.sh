@@ -338,7 +338,7 @@ reached() {      # reached STEP: wait for it; ends the job if it does not come
 reached_or_over() { [ -e "$STEPS/$1" ] || ! kill -0 "$JOB" 2>/dev/null; }
 proceed() { : >"$STEPS/$1"; }
 
-# rma_random's windows are made: MPI_Init is over in all ranks.
+# rma_random's windows are made, abort's first messages were there: MPI_Init is over in all ranks.
 has_begun() { grep -qx '# begun' "$LOG"; }
 
 # The helper's last name comes with its second process: the first one is gone soon.
