@@ -5,7 +5,9 @@
 # and rounds in which helpers and ranks are killed or stopped at random moments.
 #
 #   torture_program                  compile it; sets TORTURE
-#   delays                           compile preload_delays.c; sets DELAYS; false: there is no compiler
+#   delays                           compile preload_delays.c; false: there is no compiler
+#   delayed WHO:PERCENT:MICROSECONDS:SEED   sets DELAYED: what mpirun is given to have the next job held up
+#   expect_delays                    somebody was
 #   seed_random N; draw LIMIT        sets DRAWN to a number below LIMIT, the same for the same seed
 #   kill_rounds COUNT CONFIGURATION...   COUNT rounds; a configuration is mpirun's arguments in one word
 # Environment: SMARTINT_SEED, first seed (1)
@@ -40,6 +42,17 @@ delays() {
     DELAYS=$PROGRAMS/delays.so
     [ "$DELAYS" -nt "$STRESS_DIR/preload_delays.c" ] ||
         gcc -O2 -g -Wall -Wextra -fPIC -shared -o "$DELAYS" "$STRESS_DIR/preload_delays.c" -ldl
+}
+
+delayed() {
+    rm -f "$WORK/delays"
+    DELAYED=(-x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=$1" -x "SMARTINT_TEST_DELAYS_MADE=$WORK/delays")
+}
+
+expect_delays() {
+    local made
+    made=$(od -An -tu8 "$WORK/delays" 2>/dev/null | tr -d ' ')
+    [ "${made:-0}" -gt 0 ] || complain "nobody was held up"
 }
 
 seed_random() { RANDOM_STATE=$1; }

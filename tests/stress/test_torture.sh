@@ -22,6 +22,7 @@ torture() {
         --threads "$threads" --messages $((120 / threads)) ${lenient:-}
     expect_ok
     expect_silence
+    ${held_up:+expect_delays}
     verdict
 }
 
@@ -40,9 +41,10 @@ large() {
 
 # held_up NAME WHO PERCENT MICROSECONDS RANKS THREADS MPIRUN-ARGS...
 held_up() {
-    local name=$1 how=$2:$3:$4:$seed np=$5 threads=$6
+    local name=$1 np=$5 threads=$6 held_up=yes
+    delayed "$2:$3:$4:$seed"
     shift 6
-    torture "$name" "$np" "$threads" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=$how" "$@"
+    torture "$name" "$np" "$threads" "${DELAYED[@]}" "$@"
 }
 
 S=(--mca pml smartint)
