@@ -95,6 +95,7 @@ cluster_down() {
 }
 
 cluster_done() {
+    few_retries
     summary && [ $MPI_FAILED -eq 0 ]
     exit
 }
