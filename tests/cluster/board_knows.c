@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 // Description: run beside a job between nodes: does one node's board have the address of another node's helper?
 //   board_knows BOARD OTHER-BOARD     0: it has that of the helper on OTHER-BOARD
+//   board_knows BOARD                 0: its own helper says that it is there, and where
 // Boards are given as /proc/PID-OF-A-HELPER/map_files/ADDRESSES.
 // The offsets are those of common_smartint_layout.h.
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ADDRESS_BYTES = 96, IN_HELPER_LINE = 64, NODE_BYTES = 128 };
+enum { ADDRESS_BYTES = 96, IN_HELPER_LINE = 64, NODE_BYTES = 128, SLEEPING = 2, POLLING = 3 };
 
 // NULL: it is none, or none any more.
 static const volatile unsigned char *board(const char *path) {
@@ -47,12 +48,17 @@ static size_t address(const volatile unsigned char *cell, unsigned char *out) {
 
 int main(int argc, char **argv) {
     unsigned char wanted[ADDRESS_BYTES], known[ADDRESS_BYTES];
-    const volatile unsigned char *here = argc > 2 ? board(argv[1]) : NULL, *there = argc > 2 ? board(argv[2]) : NULL;
+    const volatile unsigned char *here = argc > 1 ? board(argv[1]) : NULL, *there = argc > 2 ? board(argv[2]) : here;
     if (NULL == here || NULL == there) {
         fprintf(stderr, "board_knows: no board\n");
         return 2;
     }
-    const size_t bytes = address(there + word(there, 80) + IN_HELPER_LINE, wanted);
+    const volatile unsigned char *helper = there + word(there, 80);
+    const uint32_t state = half(helper, 0);
+    const size_t bytes = address(helper + IN_HELPER_LINE, wanted);
+    if (2 == argc) {
+        return bytes > 0 && (SLEEPING == state || POLLING == state) ? 0 : 1;
+    }
     for (uint32_t i = 0; bytes > 0 && i < half(here, 112); ++i) {
         const volatile unsigned char *node = here + word(here, 64) + (size_t) i * NODE_BYTES;
         if (address(node, known) == bytes && 0 == memcmp(known, wanted, bytes)) {

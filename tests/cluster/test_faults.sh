@@ -74,7 +74,7 @@ relayed=$(cat "$WORK"/stats.? | awk '$1 == "notices_relayed" { n += $2 } END { p
 verdict
 
 run_job transport-none 60 "${S[@]}" --mca smartint_transport none "$PROGRAM" 1 2
-expect_end 20
+expect_end
 expect_message 'pml/smartint has no way to a process' 'Host: +n' 'Remedy: '
 verdict
 
@@ -94,7 +94,11 @@ for how in "create" "allocate nonblocking"; do
     hit KILL $(helper_pids)
     end_job
     expect_ok
-    lost_in_stock || expect_message 'The smartint helper process of this node has ended before the job' 'Host: +n[01]'
+    if [ -z "$REASON" ] && lost_in_stock; then
+        skip "$NAME-message" "stock Open MPI lost it"
+    else
+        expect_message 'The smartint helper process of this node has ended before the job' 'Host: +n[01]'
+    fi
     verdict
 done
 

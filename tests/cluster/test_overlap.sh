@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Between two nodes of one core each: what had arrived before the next MPI call, and who brought it, by
-# counters. Rank 0 (node 0) sends to rank 1 (node 1). A loaded machine may be late: best of three tries.
+# counters. Rank 0 (node 0) sends to rank 1 (node 1). A loaded machine may be late: best of three tries. What is wrong
+# besides fails at once.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_cluster.sh"
 
 S=(--mca pml smartint)
@@ -28,9 +29,8 @@ counted() {      # counted NAME MODE SIZE MS CHECK-FUNCTION LAUNCHER-ARGS...
             expect_counter $rank refused_messages == 0
             expect_counter $rank notices_dropped == 0
         done
-        $check
-        { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-        check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
+        softly $check
+        once_more $try || break
     done
     cat "$WORK"/stats.* >>"$LOG" 2>/dev/null
     verdict
@@ -80,15 +80,14 @@ counted sender-computes send 1048576 250 sender_overlapped "${S[@]}"
 
 not_overlapped() {
     [ "$(arrived)" -eq 0 ] || complain "$(arrived) of $REPEATS had arrived without anybody to bring them"
-    expect_counter 1 thread_matches == 0
-    expect_counter 1 wakes_match == 0
-    expect_counter 1 requests_armed == 0
+    local counter
+    for counter in thread_matches wakes_match requests_armed; do certainly expect_counter 1 $counter == 0; done
 }
 counted receiver-computes-none recv 1048576 90 not_overlapped "${S[@]}" --mca smartint_progress none
 
 # Without the relay no hint comes over; the data does, later.
 unannounced() {
-    expect_counter 0 notices_relayed == 0
+    certainly expect_counter 0 notices_relayed == 0
     expect_counter 1 wakes_match == 0
 }
 counted receiver-computes-no-helper recv 1048576 90 unannounced "${S[@]}" --mca smartint_helpers 0

@@ -17,6 +17,7 @@ no_helper_on() { [ -z "$(helpers_on "$1")" ]; }
 another_on() { helper_up_on "$1" && [ "$(helpers_on "$1")" != "$2" ]; }      # another_on NODE PID
 # knows NODE OTHER-NODE: where the helper of the other node is, which has to know it before it can relay there
 knows() { "$WORK/board_knows" "$(board_on "$1")" "$(board_on "$2")" 2>/dev/null; }
+is_there() { "$WORK/board_knows" "$(board_on "$1")" 2>/dev/null; }      # is_there NODE: its helper, ready
 board_on() {      # what its helper has mapped: the name is gone
     local pid
     pid=$(helpers_on "$1")
@@ -59,7 +60,9 @@ restart_job() {
         done
         case $restarts$together in
         0*) ;;
-        *+*) sleep 2 ;;      # neither can tell the other: their ranks do, later
+        *+*)      # neither can tell the other: their ranks do, later
+            for node in n0 n1; do until_true 30 is_there $node || complain "the helper of $node does not say that it is there"; done
+            ;;
         *)
             until_true 30 knows n0 n1 || complain "n0 does not know the helper of n1"
             until_true 30 knows n1 n0 || complain "n1 does not know the helper of n0"

@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
 # Who moved a large message on one node, by what arrived before the next MPI call and by the ranks' counters.
-# Rank 0 sends to rank 1. On a busy machine a thread may come late: two tries of three must show it.
+# Rank 0 sends to rank 1. On a busy machine a thread may come late: one try of three must show it. What is wrong besides
+# fails at once.
 . "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
 
 program overlap_state
@@ -32,9 +33,8 @@ counted() {      # counted NAME MODE SIZE CHECK-FUNCTION LAUNCHER-ARGS...
             expect_counter $rank requests_overflow == 0
             expect_counter $rank fallbacks == 0
         done
-        $check
-        { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-        check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
+        softly $check
+        once_more $try || break
     done
     cat "$WORK"/stats.* >>"$LOG" 2>/dev/null
     verdict
@@ -58,7 +58,7 @@ counted receiver-computes-1M recv 1048576 received_by_thread --mca pml smartint
 counted receiver-computes-64K recv 65536 received_by_thread --mca pml smartint --mca smartint_arm_from 0
 # Below smartint_arm_from a wake costs more than it gains.
 not_armed() {
-    expect_counter 1 requests_armed == 0
+    certainly expect_counter 1 requests_armed == 0
     expect_counter 0 wakes_sent == 0
     expect_counter 1 wakes_match == 0
 }
@@ -90,10 +90,10 @@ not_moved() {
     for rank in 0 1; do
         for counter in thread_events thread_matches wakes_match wakes_self wakes_transport wakes_timer \
             requests_armed reads_thread writes_thread; do
-            expect_counter $rank $counter == 0
+            certainly expect_counter $rank $counter == 0
         done
     done
-    expect_counter 0 wakes_sent == 0
+    certainly expect_counter 0 wakes_sent == 0
 }
 counted receiver-computes-none recv 4194304 not_moved --mca pml smartint --mca smartint_progress none
 
@@ -177,13 +177,12 @@ for try in 1 2 3; do
     run_job futile-share 40 -np 4 --mca pml smartint --mca smartint_idle_cores yes --mca smartint_stats_file "$WORK/stats.%r" "$PROGRAM" 3 3
     expect_ok
     for rank in 0 1 2 3; do
-        expect_counter $rank wakes_match '<=' "$(($(counter $rank rts_received) + $(counter $rank rts_sent)))"
+        softly expect_counter $rank wakes_match '<=' "$(($(counter $rank rts_received) + $(counter $rank rts_sent)))"
     done
     futile=$(cat "$WORK"/stats.? | awk '/^wakes_futile / {f += $2} /^wakes_match / {w += $2}
         END {if (100 * f > w + 200) print f " of " w}')
-    [ -z "$futile" ] || complain "futile wakes: $futile"
-    { [ -n "$REASON" ] && [ "$try" -lt 3 ]; } || break
-    check_after "${WATCHED[@]}" || fail "$NAME-left-behind" "$LEFT_BEHIND" "$LOG"
+    [ -z "$futile" ] || softly complain "futile wakes: $futile"
+    once_more $try || break
 done
 cat "$WORK"/stats.? >>"$LOG"
 verdict

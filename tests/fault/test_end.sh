@@ -44,9 +44,17 @@ ended_by() {
     ended_within 60
     end_job
 }
+# ended_with STATUS [SIGNAL]: mpirun's own, and of which signal it tells
+ended_with() {
+    [ "$RC" -eq "$1" ] || complain "exit code $RC, expected $1"
+    [ -z "${2:-}" ] || grep -q "exited on signal $2 " "$LOG" || complain "mpirun tells of no signal $2"
+}
+# ENDS: how it ends, as ended_with has it, where that is certain
 end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
     again_if_mpirun_fails ended_by "$@"
     [ "$RC" -ne 0 ] || complain "exit code 0"
+    # shellcheck disable=SC2086
+    [ -z "${ENDS:-}" ] || ended_with $ENDS
     [ -z "${ASKED_FOR:-}" ] || expect_crash "$ASKED_FOR"
     CRASH_ASKED_FOR=
     [ "${OF_STOCK:-look}" = look ] || SMARTINT_TMP_DIRS=$WORK/none LIB_SHM_NAMES=smartint
@@ -65,18 +73,19 @@ remove_what_stock_left() {
 
 # shellcheck disable=SC2016
 for when in ready moving; do
-    end_by "rank0-killed-$when" $when 'kill -KILL "$(rank_pid 0)"' "${S[@]}"
-    end_by "rank1-killed-$when" $when 'kill -KILL "$(rank_pid 1)"' "${S[@]}"
+    ENDS='137 9' end_by "rank0-killed-$when" $when 'kill -KILL "$(rank_pid 0)"' "${S[@]}"
+    ENDS='137 9' end_by "rank1-killed-$when" $when 'kill -KILL "$(rank_pid 1)"' "${S[@]}"
     end_by "mpirun-terminated-$when" $when 'kill -TERM "$(mpirun_pid)"' "${S[@]}"
 done
 # shellcheck disable=SC2016
 {
-    end_by rank0-killed-without-helper moving 'kill -KILL "$(rank_pid 0)"' "${S[@]}" --mca smartint_helpers 0
-    end_by rank0-killed-np4 moving 'kill -KILL "$(rank_pid 0)"' -np 4 --mca pml smartint
-    ASKED_FOR=Segmentation end_by rank1-segv moving 'kill -SEGV "$(rank_pid 1)"' "${S[@]}"
+    ENDS='137 9' end_by rank0-killed-without-helper moving 'kill -KILL "$(rank_pid 0)"' "${S[@]}" --mca smartint_helpers 0
+    ENDS='137 9' end_by rank0-killed-np4 moving 'kill -KILL "$(rank_pid 0)"' -np 4 --mca pml smartint
+    ENDS='139 11' ASKED_FOR=Segmentation end_by rank1-segv moving 'kill -SEGV "$(rank_pid 1)"' "${S[@]}"
     end_by interrupted moving 'kill -INT "$(mpirun_pid)"' "${S[@]}"
     # mpirun has no chance to tidy up: ranks and helper notice by themselves. Files of stock are not looked at.
     OF_STOCK=ignore
+    ENDS=137
     end_by mpirun-killed-ready ready 'kill -KILL "$(mpirun_pid)"' "${S[@]}"
     end_by mpirun-killed-moving moving 'kill -KILL "$(mpirun_pid)"' "${S[@]}"
     end_by mpirun-killed-without-helper moving 'kill -KILL "$(mpirun_pid)"' "${S[@]}" --mca smartint_helpers 0
@@ -86,14 +95,18 @@ done
     end_by all-killed-without-helper ready 'kill -KILL $(mpirun_pid) $(pids phases)' "${S[@]}" --mca smartint_helpers 0
     end_by all-killed-btl ready 'kill -KILL $(mpirun_pid) $(pids phases)' -np 2 --mca pml ob1 --mca btl smartint,self
     OF_STOCK=look
+    ENDS=
 }
 
 program abort
 for how in abort exit segv; do
     run_job "a-rank-ends-by-$how" 60 "${S[@]}" "$PROGRAM" 150 $how
-    expect_end
-    # by the kernel's default, of which mpirun tells: no handler prints a trace
-    [ $how != segv ] || grep -qE 'exited on signal 11' "$LOG" || complain "mpirun does not tell of the signal"
+    has_begun || complain "it ended before its first messages were there"
+    case $how in
+    abort) ended_with 4 ;;
+    exit) ended_with 3 ;;
+    segv) ended_with 139 11 ;;      # by the kernel's default: no handler prints a trace
+    esac
     verdict
 done
 
@@ -173,6 +186,7 @@ two_one_killed() {
     case $status in
     0) complain "the second job was to fail" ;;
     124) complain "the second job hung" ;;
+    137) grep -q 'exited on signal 9 ' "$LOG.second" || complain "nobody says that a rank of the second job was killed" ;;
     esac
     kill -0 "$JOB" || complain "the first job was over before the second"
     proceed go

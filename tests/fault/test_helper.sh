@@ -164,6 +164,39 @@ expect_ok
 expect_silence
 verdict
 
+# Where it may run, and how long its turns are and those of the interrupt threads, as the kernel has it. One that does not
+# tell of turns is not asked, nor where we run by another policy than the usual one.
+units=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')
+turn() { awk '$1 == "se.slice" { slice = $3 } $1 == "policy" { policy = $3 } END { if (policy == 0) print slice }' "$1/sched" 2>/dev/null; }
+interrupt_threads() {
+    local pid task
+    for pid in $(pids phases); do
+        for task in "/proc/$pid/task"/*; do [ "$(cat "$task/comm" 2>/dev/null)" != smartint ] || echo "$task"; done
+    done
+}
+turns_are() {      # turns_are NANOSECONDS THREADS HELPER: of all of them; sets TURNS
+    local threads task
+    threads=$(interrupt_threads)
+    TURNS=$(for task in $threads "/proc/$3"; do turn "$task"; done | xargs)
+    [ "$(wc -w <<<"$threads")" -eq "$2" ] && [ "$(tr ' ' '\n' <<<"$TURNS" | sort -u)" = "$1" ]
+}
+for unit in $(printf '%s\n' "${units%% *}" "${units##* }" | sort -u); do
+    begin_phases "helper-cores-$unit" 60 0.3 "${S[@]}" --mca smartint_helper_cores "$unit" --mca smartint_turn_us 3000
+    reached ready
+    until_true 20 helper_up || complain "there is not one helper"
+    helper=$(helper_pids)
+    allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$helper/status")
+    [ "$allowed" = "$unit" ] || complain "the helper may run on '$allowed', expected $unit"
+    [ -z "$(turn /proc/self)" ] || until_true 10 turns_are 3000000 2 "$helper" ||
+        complain "the turns of threads and helper take $TURNS ns, expected 3000000"
+    proceed begin
+    proceed go
+    end_job
+    expect_ok
+    expect_silence
+    verdict
+done
+
 begin_phases helpers-16 30 0.3 "${S[@]}" --mca smartint_helpers 16
 reached ready
 until_true 20 helpers_up 16 || complain "$(helper_pids | wc -w) helpers run"

@@ -135,6 +135,21 @@ for what in length mark; do
     verdict
 done
 
+# ---- fatal: the job ends where nothing can be kept of a message that nobody awaits
+
+if [ -n "$FAULTS" ]; then
+    FATAL='smartint has to end the job'
+    program unexpected
+    # shellcheck disable=SC2046
+    run_job fatal 60 -np 1 --mca pml smartint "$PROGRAM" 20 : -np 1 $(with no-memory) "$PROGRAM" 20
+    expect_end
+    expect_message "$FATAL" "Host: +$HOST" 'Reason: +no memory for an unexpected message'
+    expect_no_other "$FATAL"
+    verdict
+else
+    skip "$LABEL/fatal" "gcc is missing"
+fi
+
 # ---- lost-peer: what had begun fails, and what begins afterwards
 
 program lost_peer

@@ -86,6 +86,44 @@ expect_ok
 expect_silence
 verdict
 
+# ---- ways that parameters ask for: by the clock, or by the size alone through the ring or never
+
+program sizes
+for words in 'timed 67108864 262144' 'never-streamed 0 0' 'always-streamed 0 1073741824'; do
+    read -r name timed streamed <<<"$words"
+    rm -f "$WORK"/stats.*
+    run_job "by-size-$name" 60 -np 2 "${S[@]}" --mca smartint_timed_bytes "$timed" --mca smartint_stream_bytes "$streamed" \
+        "$PROGRAM" 1048576
+    expect_ok
+    expect_silence
+    for rank in 0 1; do
+        case $name in
+        timed) expect_counter $rank receives_timed '>' 0 ;;
+        *) expect_counter $rank receives_timed == 0 ;;
+        esac
+        case $name in
+        never-streamed) expect_counter $rank copies == 0 ;;
+        always-streamed) expect_counter $rank copies '>' 0 ;;
+        esac
+    done
+    verdict
+done
+# A computing target that was asked once listens to the network itself; one that is not to is woken by the helper alone.
+program rma_passive
+for us in 1000000000 0; do
+    for try in 1 2 3; do
+        rm -f "$WORK"/stats.*
+        run_job "listening-$us" 120 -np 2 "${S[@]}" --mca osc smartint --mca smartint_shared_memory 0 --mca smartint_network always \
+            --mca smartint_listen_us $us "$PROGRAM"
+        expect_ok
+        expect_silence
+        [ $us -eq 0 ] && which='<' || which='>'
+        softly expect_counter 0 wakes_transport $which 10      # of other causes a few
+        once_more $try || break
+    done
+    verdict
+done
+
 # ---- memory that the kernel cannot copy, as a device's: its message goes by fragments, and the next one as ever
 
 if preload preload_faults; then

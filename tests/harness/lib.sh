@@ -6,6 +6,7 @@
 #   check_after PROGRAM...       0 when nothing is left; else 1, and $LEFT_BEHIND says what
 #   check_output FILE            0 when FILE holds no unexpected line; else 1, $UNEXPECTED has the first with text
 #   until_true SECONDS COMMAND...   try it until it succeeds; SECONDS are times SMARTINT_TIME_SCALE
+#   limited SECONDS COMMAND...   `timeout -k 10`, which ends with this shell
 #   watch_mpirun PID LOG PROGRAM...   beside a job (PID: its `timeout`): ends an mpirun that stands still
 #   mpirun_failed STATUS LOG...  mpirun itself failed at the end of the job, which shows nothing of ours
 #   tidy_after_mpirun PROGRAM... remove what that one left
@@ -92,6 +93,20 @@ until_true() {
         [ "$(milliseconds)" -lt "$end" ] || return 1
         sleep 0.02
     done
+}
+
+# `timeout` makes a process group of its own, which whoever ends ours does not reach: in front of us its command would go on.
+limited() {
+    local traps='' pid='' status
+    [ "$BASHPID" != $$ ] || traps=$(trap -p INT TERM HUP)      # a subshell would be told of those it has not
+    trap '[ -z "$pid" ] || { kill -TERM "$pid"; wait "$pid"; } 2>/dev/null; exit 130' INT TERM HUP
+    timeout -k 10 "$@" <&0 &
+    pid=$!
+    wait "$pid"
+    status=$?
+    trap - INT TERM HUP
+    eval "$traps"
+    return $status
 }
 
 # ---- what is there -------------------------------------------------------------------------------

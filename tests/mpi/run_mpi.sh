@@ -145,6 +145,7 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         reason="timed out after $limit s"
     elif [[ ",$tags_here," == *",dies,"* ]]; then      # a rank kills itself: mpirun must say so
         [ $rc -ne 0 ] || reason="a rank was killed but mpirun returned 0"
+        grep -qx '# begun' "$log" || reason="no rank says that it had begun"
         ! grep -q 'refused a direct copy' "$log.err" || reason="a rank's death is told as a copy that the kernel refused"
     elif [ $rc -ne 0 ]; then
         reason=$(grep -h '^FAILED' "$log.err" "$log" | head -n 1)

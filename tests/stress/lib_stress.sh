@@ -5,7 +5,9 @@
 # and rounds in which helpers and ranks are killed or stopped at random moments.
 #
 #   torture_program                  compile it; sets TORTURE
-#   delays                           compile preload_delays.c; sets DELAYS; false: there is no compiler
+#   delays                           compile preload_delays.c; false: there is no compiler
+#   delayed WHO:PERCENT:MICROSECONDS:SEED   sets DELAYED: what mpirun is given to have the next job held up
+#   expect_delays                    somebody was
 #   seed_random N; draw LIMIT        sets DRAWN to a number below LIMIT, the same for the same seed
 #   kill_rounds COUNT CONFIGURATION...   COUNT rounds; a configuration is mpirun's arguments in one word
 # Environment: SMARTINT_SEED, first seed (1)
@@ -40,6 +42,17 @@ delays() {
     DELAYS=$PROGRAMS/delays.so
     [ "$DELAYS" -nt "$STRESS_DIR/preload_delays.c" ] ||
         gcc -O2 -g -Wall -Wextra -fPIC -shared -o "$DELAYS" "$STRESS_DIR/preload_delays.c" -ldl
+}
+
+delayed() {
+    rm -f "$WORK/delays"
+    DELAYED=(-x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=$1" -x "SMARTINT_TEST_DELAYS_MADE=$WORK/delays")
+}
+
+expect_delays() {
+    local made
+    made=$(od -An -tu8 "$WORK/delays" 2>/dev/null | tr -d ' ')
+    [ "${made:-0}" -gt 0 ] || complain "nobody was held up"
 }
 
 seed_random() { RANDOM_STATE=$1; }
@@ -86,7 +99,7 @@ hit() {
     for pid in $VICTIMS; do
         kill "-$1" "$pid" 2>/dev/null && one=0
     done
-    HITS="$HITS $1@$(($(milliseconds) - STARTED))"
+    [ $one -ne 0 ] || HITS="$HITS $1@$(($(milliseconds) - STARTED))"
     return $one
 }
 
@@ -94,7 +107,7 @@ KILLS=kills # how the tests are called
 
 # One job, of which somebody is hit. All of it comes from the seed but the moment itself, which the machine's load moves.
 kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
-    local seed=$1 seconds=$2 np who how when threads times rank dead lost arguments drawn
+    local seed=$1 seconds=$2 np who how when threads times rank dead arguments drawn
     shift 2
     seed_random "$seed"
     draw $#
@@ -110,12 +123,24 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
     5) who=all how=STOP ;;
     *) who=rank how=KILL ;;
     esac
-    draw $((seconds * 1300)); when=$((DRAWN + 50))
+    draw $((seconds * 1000)); when=$((DRAWN + 50))      # it lives longer than its ranks work
     draw "$np"; rank=$DRAWN
     draw 4; times=$((DRAWN + 1))
     [ $who != all ] || rank=$(seq 0 $((np - 1)) | xargs)
     lib_say "# seed $seed: np $np, $threads threads, $arguments; $how of $who $rank at $when ms"
     drawn=$RANDOM_STATE
+    judged_job_with_kills
+    if [ -z "$HITS$REASON" ]; then
+        lib_say "#   over before: again, at half the time"
+        when=$((when / 2))
+        if check_after "${WATCHED[@]}"; then judged_job_with_kills; else complain "left behind: $LEFT_BEHIND"; fi
+        [ -n "$HITS" ] || complain "nobody was hit, nor at half the time"
+    fi
+    verdict
+}
+
+judged_job_with_kills() {
+    local lost
     again_if_mpirun_fails job_with_kills
     if [ $dead = yes ]; then
         # killed in its last moment, after MPI_Finalize, a rank is not missed
@@ -125,7 +150,6 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
         lost=$(grep -c 'smartint helper process of this node has ended' "$LOG")
         [ "$lost" -eq 0 ] || { [ "$how" = KILL ] && [ "$lost" -le 1 ]; } || complain "the helper was said to be lost $lost times"
     fi
-    verdict
 }
 
 # The job of a round, in the variables of kill_round; what is drawn here is the same each time.

@@ -7,9 +7,12 @@
 //   thread       the interrupt threads of the ranks
 //   application  all other threads of the ranks
 //   all          everybody
+// Another string ends whoever loads us. SMARTINT_TEST_DELAYS_MADE names a file that has their number at any time, in
+// eight bytes: a process that is killed has counted as well.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -31,19 +35,44 @@ static unsigned percent, longest_us;
 static uint64_t seed;
 static int is_helper, is_rank;
 static _Atomic unsigned threads;
+static _Atomic uint64_t *made, nowhere;
+
+static void refuse(const char *why) {
+    fprintf(stderr, "preload_delays: %s\n", why);
+    _exit(2);
+}
+
+static void count_in(const char *file) {
+    made = &nowhere;
+    if (NULL == file) {
+        return;
+    }
+    const int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || 0 != ftruncate(fd, sizeof(*made)) ||
+        MAP_FAILED == (made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))) {
+        refuse("the file of SMARTINT_TEST_DELAYS_MADE cannot be mapped");
+    }
+    close(fd);
+}
 
 __attribute__((constructor)) static void begin(void) {
     char name[16] = "";
     const char *asked = getenv("SMARTINT_TEST_DELAY");
     unsigned long long number = 0;
-    if (NULL == asked || 4 != sscanf(asked, "%15[a-z]:%u:%u:%llu", name, &percent, &longest_us, &number)) {
-        return;
+    int end = 0;
+    if (NULL == asked || 4 != sscanf(asked, "%15[a-z]:%u:%u:%llu%n", name, &percent, &longest_us, &number, &end) ||
+        '\0' != asked[end] || 0 == percent || 0 == longest_us) {
+        refuse("SMARTINT_TEST_DELAY is not WHO:PERCENT:MICROSECONDS:SEED");
     }
     who = 0 == strcmp(name, "helper")        ? HELPER
           : 0 == strcmp(name, "thread")      ? THREAD
           : 0 == strcmp(name, "application") ? APPLICATION
           : 0 == strcmp(name, "all")         ? HELPER | THREAD | APPLICATION
                                              : 0;
+    if (0 == who) {
+        refuse("SMARTINT_TEST_DELAY names nobody that is known");
+    }
+    count_in(getenv("SMARTINT_TEST_DELAYS_MADE"));
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"); // the helper has its starter's
     is_helper = 0 == strcmp(program_invocation_short_name, "smartintd");
     is_rank = NULL != rank && !is_helper;
@@ -81,6 +110,7 @@ static void hold_up(void) {
         const uint64_t ns = (state >> 16) % longest_us * 1000;
         struct timespec t = {(time_t) (ns / 1000000000), (long) (ns % 1000000000)};
         nanosleep(&t, NULL);
+        atomic_fetch_add(made, 1);
         errno = error;
     }
 }

@@ -22,6 +22,7 @@ torture() {
         --threads "$threads" --messages $((120 / threads)) ${lenient:-}
     expect_ok
     expect_silence
+    ${held_up:+expect_delays}
     verdict
 }
 
@@ -40,9 +41,10 @@ large() {
 
 # held_up NAME WHO PERCENT MICROSECONDS RANKS THREADS MPIRUN-ARGS...
 held_up() {
-    local name=$1 how=$2:$3:$4:$seed np=$5 threads=$6
+    local name=$1 np=$5 threads=$6 held_up=yes
+    delayed "$2:$3:$4:$seed"
     shift 6
-    torture "$name" "$np" "$threads" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=$how" "$@"
+    torture "$name" "$np" "$threads" "${DELAYED[@]}" "$@"
 }
 
 S=(--mca pml smartint)
@@ -71,6 +73,8 @@ for ((i = 0; i < ${SMARTINT_STRESS_TIMES:-1}; i++)); do
     torture eager-large 3 1 "${S[@]}" --mca smartint_eager_limit 16777216
     torture network-eager-none 2 1 "${NET[@]}" --mca smartint_network_eager_limit 0
     torture network-eager-large 2 1 "${NET[@]}" --mca smartint_network_eager_limit 1048576
+    torture ring-reused 3 1 "${S[@]}" --mca smartint_ring_reuse yes
+    torture ring-in-turn 3 1 "${S[@]}" --mca smartint_ring_reuse no
     torture small-ring 4 1 "${ARM[@]}" --mca smartint_ring_bytes 16384
     torture small-pieces 2 1 "${ARM[@]}" --mca smartint_copy_bytes 4096
     torture notices-dropped 2 1 "${ARM[@]}" --mca smartint_fault_drop_notices 50

@@ -22,16 +22,26 @@ torture() {      # torture NAME RANKS-PER-NODE THREADS MPIRUN-ARGS...
         --seed "$FIRST_SEED" --time "$seconds" --threads "$threads" --messages $((120 / threads))
     expect_ok
     expect_silence
+    ${held_up:+expect_delays}
     verdict
+}
+
+held_up() {      # held_up NAME WHO:PERCENT:MICROSECONDS RANKS-PER-NODE MPIRUN-ARGS...
+    local name=$1 ranks=$3 held_up=yes
+    delayed "$2:$FIRST_SEED"
+    shift 3
+    torture "$name" "$ranks" 1 "${S[@]}" "${DELAYED[@]}" "$@"
 }
 
 windows() {      # windows NAME WHO:PERCENT:MICROSECONDS RANKS-PER-NODE
     PPN=$3
     set_launcher
-    run_job "$nodes-windows-$1-held-up-ppn$PPN-$FIRST_SEED" 120 -np $((nodes * PPN)) "${S[@]}" --mca osc smartint -x "LD_PRELOAD=$DELAYS" \
-        -x "SMARTINT_TEST_DELAY=$2:$FIRST_SEED" "$PROGRAM" "$FIRST_SEED" 60 create busy
+    delayed "$2:$FIRST_SEED"
+    run_job "$nodes-windows-$1-held-up-ppn$PPN-$FIRST_SEED" 120 -np $((nodes * PPN)) "${S[@]}" --mca osc smartint "${DELAYED[@]}" \
+        "$PROGRAM" "$FIRST_SEED" 60 create busy
     expect_ok
     expect_silence
+    expect_delays
     verdict
 }
 
@@ -45,9 +55,8 @@ for nodes in 2 3 4; do
         torture none 1 1 "${S[@]}" --mca smartint_progress none
         torture poll 1 1 "${S[@]}" --mca smartint_progress poll
         if delays; then
-            torture helper-held-up 1 1 "${S[@]}" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=helper:30:3000:$FIRST_SEED"
-            torture thread-held-up 2 1 "${S[@]}" --mca smartint_network_eager_limit 0 -x "LD_PRELOAD=$DELAYS" \
-                -x "SMARTINT_TEST_DELAY=thread:20:2000:$FIRST_SEED"
+            held_up helper-held-up helper:30:3000 1
+            held_up thread-held-up thread:20:2000 2 --mca smartint_network_eager_limit 0
             windows helper helper:30:3000 2
             windows all all:2:1000 1
         fi

@@ -17,12 +17,13 @@ seed=$FIRST_SEED
 
 # held_up NAME WHO:PERCENT:MICROSECONDS RANKS FLAVOR MPIRUN-ARGS...
 held_up() {
-    local name=$1 how=$2 np=$3 flavor=$4
+    local name=$1 np=$3 flavor=$4
+    delayed "$2:$seed"
     shift 4
-    run_job "windows-$name-np$np-$flavor-$seed" 120 -np "$np" -x "LD_PRELOAD=$DELAYS" -x "SMARTINT_TEST_DELAY=$how:$seed" \
-        "$@" "$PROGRAM" "$seed" 100 "$flavor" busy
+    run_job "windows-$name-np$np-$flavor-$seed" 120 -np "$np" "${DELAYED[@]}" "$@" "$PROGRAM" "$seed" 100 "$flavor" busy
     expect_ok
     expect_silence
+    expect_delays
     verdict
     seed=$((seed + 1))
 }

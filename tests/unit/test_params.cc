@@ -95,6 +95,14 @@ TEST(parameters, words_nobody_knows_are_refused_with_the_known_ones) {
     EXPECT_NE(std::string::npos, check(p).remedy.find("none, poll, interrupt or helper"));
 }
 
+TEST(parameters, whether_rings_are_reused_is_as_asked) {
+    params p;
+    p.ring_reuse = "yes";
+    EXPECT_TRUE(rings_are_reused(p));
+    p.ring_reuse = "no";
+    EXPECT_FALSE(rings_are_reused(p));
+}
+
 TEST(parameters, transports_and_directories_that_cannot_be_are_refused) {
     for (const char *bad : {"", "TCP", "rc_verbs", "carrier_pigeon"}) {
         expect_refused("transport", bad, [&](params &p) { p.transport = bad; });
