@@ -10,7 +10,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 for needed in python3 valgrind callgrind_annotate; do
     command -v $needed >/dev/null || { skip bench/instructions "there is no $needed"; summary; exit 77; }
 done
-table=$(timeout -k 10 400 "$top/contrib/bench/instructions" --systems ob1,helper --sizes 1 --messages 40 2>&1)
+table=$(limited 400 "$top/contrib/bench/instructions" --systems ob1,helper --sizes 1 --messages 40 2>&1)
 status=$?
 echo "$table"
 for system in ob1 'smartint helper'; do
@@ -26,7 +26,7 @@ done
 counts_of_ob1() { awk '$1 == "ob1" && NF == 3 { print $2, $3 }' <<<"$1"; }
 stock=$("$(command -v ompi_info.openmpi || command -v ompi_info)" --parsable --path pkglibdir | sed 's/^path:pkglibdir://')
 # a receive's count moves with how often its library looks for events: of many, and again where one of both was kept waiting
-many=(timeout -k 10 400 "$top/contrib/bench/instructions" --systems ob1 --sizes 1 --messages 400)
+many=(limited 400 "$top/contrib/bench/instructions" --systems ob1 --sizes 1 --messages 400)
 as_many() {
     awk -v with="$(counts_of_ob1 "$table")" -v without="$(counts_of_ob1 "$without")" 'BEGIN {
         split(with, a); split(without, b)

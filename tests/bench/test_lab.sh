@@ -45,7 +45,7 @@ done
 if [ -z "$LEFT_BEHIND" ]; then pass bench/lab-leaves-nothing; else fail bench/lab-leaves-nothing "$LEFT_BEHIND"; fi
 kept=$(runs)
 head -n "$kept" "$journal" >"$out/before" 2>/dev/null
-timeout -k 10 1200 "$top/contrib/bench/run-lab" --quick "${ours[@]}" >>"$out/log" 2>&1
+limited 1200 "$top/contrib/bench/run-lab" --quick "${ours[@]}" >>"$out/log" 2>&1
 status=$?
 if [ $interrupted -eq 143 ] && [ "$kept" -ge 1 ] && [ "$(runs)" -gt "$kept" ] &&
     head -n "$kept" "$journal" | cmp -s - "$out/before"; then
@@ -56,7 +56,7 @@ fi
 [ $status -eq 0 ] || { cat "$out/log"; fail bench/lab-run "exit status $status: $(grep -m 1 -i failed "$out/log")"; }
 
 if command -v mpicc.mpich >/dev/null; then
-    timeout -k 10 600 "$top/contrib/bench/run-lab" --quick --systems mpich --settings intra --only latency,collectives,epochs \
+    limited 600 "$top/contrib/bench/run-lab" --quick --systems mpich --settings intra --only latency,collectives,epochs \
         --out "$out/mpich" >"$out/log-mpich" 2>&1 || { cat "$out/log-mpich"; fail bench/lab-run-mpich "exit status $?"; }
 else
     skip bench/lab-run-mpich "MPICH is not installed"
@@ -152,7 +152,7 @@ is_noticed() {   # is_noticed NUMBER
         return
     fi
     # shellcheck disable=SC2086
-    timeout -k 5 60 ${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none} --mca pml ob1 \
+    limited 60 ${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none} --mca pml ob1 \
         -np "${words[4]}" "$of/program" "${words[@]:5}" --loops-per-us 300 >"$of/said" 2>&1
     if grep -q 'were wrong' "$of/said"; then
         pass "$name"

@@ -14,7 +14,7 @@ trap 'exit 130' INT TERM HUP
 command -v python3 >/dev/null || { skip bench/messages "there is no python3"; summary; exit 77; }
 
 log=$out/log
-if ! timeout -k 10 600 "$top/contrib/bench/run-messages" --quick --out "$out/results" >"$log" 2>&1; then
+if ! limited 600 "$top/contrib/bench/run-messages" --quick --out "$out/results" >"$log" 2>&1; then
     fail bench/messages "$(grep -m 1 -E 'ailed|rror' "$log" || tail -n 1 "$log")"
     cat "$log"
     summary

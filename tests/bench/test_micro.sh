@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-table=$(timeout -k 10 400 "$top/contrib/bench/micro" "${SMARTINT_BUILD_DIR:-$top/build-tests}" \
+table=$(limited 400 "$top/contrib/bench/micro" "${SMARTINT_BUILD_DIR:-$top/build-tests}" \
     --benchmark_min_time=0.002 --benchmark_format=csv)
 status=$?
 echo "$table"
