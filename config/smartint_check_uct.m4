@@ -3,7 +3,8 @@
 
 # SMARTINT_CHECK_UCT
 # UCX's lower layer, 1.13 and later. --with-ucx=PREFIX names one outside the system's directories.
-# Sets UCT_CPPFLAGS, UCT_LIBS and smartint_uct_version.
+# Sets UCT_CPPFLAGS and smartint_uct_version; nothing is linked with it: it is loaded when it is needed, under one of the
+# names that SMARTINT_UCT_LIBRARY and SMARTINT_UCT_OTHER_LIBRARY are.
 AC_DEFUN([SMARTINT_CHECK_UCT], [
     AC_ARG_WITH([ucx], [AS_HELP_STRING([--with-ucx=PREFIX], [where UCX is installed @<:@pkg-config@:>@])])
     UCT_CPPFLAGS=
@@ -13,15 +14,20 @@ AC_DEFUN([SMARTINT_CHECK_UCT], [
         [''|yes], [PKG_CHECK_MODULES([UCT], [ucx-uct >= 1.13],
                         [UCT_CPPFLAGS="$UCT_CFLAGS"; UCT_LIBS="-luct -lucs"
                          smartint_dir=`$PKG_CONFIG --libs-only-L ucx-uct 2>/dev/null`
-                         UCT_LIBS="$smartint_dir $UCT_LIBS"],
-                        [UCT_LIBS="-luct -lucs"])],
+                         UCT_LIBS="$smartint_dir $UCT_LIBS"
+                         smartint_dir=`$PKG_CONFIG --variable=libdir ucx-uct 2>/dev/null`],
+                        [UCT_LIBS="-luct -lucs"])
+                    smartint_uct=libuct.so.0
+                    smartint_other_uct="${smartint_dir:+$smartint_dir/}libuct.so.0"],
         [
             AS_IF([test ! -r "$with_ucx/include/uct/api/uct.h"],
                   [AC_MSG_ERROR([--with-ucx=$with_ucx: there is no $with_ucx/include/uct/api/uct.h: name the prefix below which the development headers are, or leave the option out])])
             UCT_CPPFLAGS="-I$with_ucx/include"
             smartint_dir="$with_ucx/lib"
             test -d "$smartint_dir" || smartint_dir="$with_ucx/lib64"
-            UCT_LIBS="-L$smartint_dir -Wl,-rpath,$smartint_dir -luct -lucs"
+            UCT_LIBS="-L$smartint_dir -luct -lucs"
+            smartint_uct=$smartint_dir/libuct.so.0
+            smartint_other_uct=libuct.so.0
         ])
 
     smartint_save_CPPFLAGS="$CPPFLAGS"
@@ -48,6 +54,7 @@ AC_DEFUN([SMARTINT_CHECK_UCT], [
     LIBS="$smartint_save_LIBS"
     AC_DEFINE_UNQUOTED([SMARTINT_UCX_VERSION], ["$smartint_uct_version"],
                        [Version of the UCX headers the engine was built with])
+    AC_DEFINE_UNQUOTED([SMARTINT_UCT_LIBRARY], ["$smartint_uct"], [What is loaded of UCX])
+    AC_DEFINE_UNQUOTED([SMARTINT_UCT_OTHER_LIBRARY], ["$smartint_other_uct"], [And where that is not found])
     AC_SUBST([UCT_CPPFLAGS])
-    AC_SUBST([UCT_LIBS])
 ])

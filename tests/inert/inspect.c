@@ -4,6 +4,7 @@
 // libraries and files, and descriptors, for the caller to compare. Also every counter of smartint that is not zero.
 //   # rank N thread NAME
 //   # rank N maps smartint FILE
+//   # rank N maps ucx FILE
 //   # rank N descriptors COUNT
 //   # rank N open WHAT             what each is open on, numbers and what is the job's own left out
 //   # rank N memory KB             resident
@@ -47,6 +48,10 @@ static void show_maps(void) {
             strcpy(last, path);
             path[strcspn(path, "\n")] = 0;
             printf("# rank %d maps smartint %s\n", my_rank, path);
+        } else if (NULL != path && 0 == strncmp(strrchr(path, '/'), "/libuct.", 8) && 0 != strcmp(path, last)) {
+            strcpy(last, path);
+            path[strcspn(path, "\n")] = 0;
+            printf("# rank %d maps ucx %s\n", my_rank, path);
         }
     }
     fclose(f);

@@ -17,7 +17,7 @@ pass inert/installed
 
 printed() { sed -n "s/^# rank [0-9]* $1 //p" "$LOG" | sort | uniq -c | awk '{$1 = $1} 1'; }
 # What descriptors are open on, without numbers of inodes and jobs.
-state() { printed thread; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | sort; }
+state() { printed thread; printed 'maps ucx'; grep -E '^# rank [0-9]+ (descriptors|open) ' "$LOG" | sort; }
 
 # What the largest rank has in memory. The libraries are loaded, as Open MPI looks into every component.
 memory() { awk '/^# rank [0-9]+ memory / && $5 > most { most = $5 } END { print most + 0 }' "$LOG"; }
@@ -95,6 +95,7 @@ inert() {      # inert NAME LAUNCHER-ARGS...: as it is, and as it would be witho
     verdict
 }
 inert plain
+UCX_ANYWAY=$(printed 'maps ucx')      # some component of Open MPI's own has it
 inert ob1 --mca pml ob1
 inert ob1-vader --mca pml ob1 --mca btl vader,self
 inert ob1-tcp --mca pml ob1 --mca btl tcp,self
@@ -156,6 +157,11 @@ expect_silence
 threads_are 2
 [ -n "$(printed counter)" ] || complain "no count is seen"
 [ -n "$SEGMENTS" ] || complain "no shared memory is seen"
+[ -n "$UCX_ANYWAY" ] || [ -z "$(printed 'maps ucx')" ] || complain "UCX is loaded, and there is no network: $(printed 'maps ucx')"
+verdict
+look named-with-a-network 30 -np 2 --mca pml smartint --mca smartint_network always
+expect_silence
+[ -n "$(printed 'maps ucx')" ] || complain "UCX is not seen"
 verdict
 
 fault_done

@@ -2,6 +2,12 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 #include "common_smartint_ucx.h"
 
+#include <signal.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "common_smartint_uct.h"
 #include "harness.h"
 
 namespace smartint {
@@ -28,6 +34,48 @@ TEST(ucx, one_that_does_not_serve_is_named_with_both_versions_and_a_remedy) {
               "or build smartint with this one",
               older);
     EXPECT_NE(std::string::npos, ucx_problem({1, 13}, {2, 1}).find("same major version"));
+}
+
+bool is_mapped(const char *library) {
+    std::ifstream maps("/proc/self/maps");
+    const std::string all((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
+    return std::string::npos != all.find(library);
+}
+
+TEST(ucx, is_not_there_before_it_is_loaded_and_where_it_is_not_found_that_is_said) {
+    if (is_mapped("/libuct.")) {
+        GTEST_SKIP() << "another test has loaded it";
+    }
+    uct_functions f;
+    const std::string why = load_uct("libuct-nowhere.so.0", "/no/such/directory/libuct.so.0", &f);
+    EXPECT_NE(std::string::npos, why.find("libuct-nowhere.so.0")) << why;
+    EXPECT_NE(std::string::npos, why.find("install it on this host")) << why;
+    EXPECT_EQ(nullptr, f.md_open);
+    // a library, but not that one
+    const std::string lacks = load_uct("libuct-nowhere.so.0", "libm.so.6", &f);
+    EXPECT_NE(std::string::npos, lacks.find("has no uct_component_query")) << lacks;
+    EXPECT_FALSE(is_mapped("/libuct."));
+}
+
+void the_applications(int /*signal*/) {}
+
+TEST(ucx, leaves_the_applications_handlers_of_signals_as_they_are) {
+    constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGHUP};
+    struct sigaction mine {};
+    struct sigaction before[std::size(signals)];
+    mine.sa_handler = the_applications;
+    for (std::size_t i = 0; i < std::size(signals); ++i) {
+        ASSERT_EQ(0, sigaction(signals[i], &mine, &before[i]));
+    }
+    EXPECT_EQ("", load_uct());
+    EXPECT_NE(nullptr, uct.md_open);
+    EXPECT_NE(nullptr, uct.async_context_destroy);
+    EXPECT_TRUE(is_mapped("/libuct."));
+    for (std::size_t i = 0; i < std::size(signals); ++i) {
+        struct sigaction now {};
+        ASSERT_EQ(0, sigaction(signals[i], &before[i], &now));
+        EXPECT_EQ(the_applications, now.sa_handler) << signals[i];
+    }
 }
 
 TEST(ucx, the_one_of_this_build_serves_and_stays_loaded_once) {

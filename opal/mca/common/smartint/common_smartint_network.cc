@@ -39,42 +39,42 @@ network::impl::~impl() {
         ::close(epoll);
     }
     for (network_connection *c : connections) {
-        uct_ep_destroy(c->ep);
+        uct.ep_destroy(c->ep);
         delete c;
     }
     for (auto &[address, ep] : boot_endpoints) {
-        uct_ep_destroy(ep);
+        uct.ep_destroy(ep);
     }
     for (uct_iface_h i : {iface, boot}) {
         if (nullptr != i) {
-            uct_iface_close(i);
+            uct.iface_close(i);
         }
     }
     if (nullptr != md) {
-        uct_md_close(md);
+        uct.md_close(md);
     }
     if (nullptr != worker) {
-        uct_worker_destroy(worker);
+        uct.worker_destroy(worker);
     }
     if (nullptr != async) {
-        ucs_async_context_destroy(async);
+        uct.async_context_destroy(async);
     }
 }
 
 bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_config &cfg, uct_iface_h *out,
                                uct_iface_attr_t *out_attr) {
     uct_iface_config_t *config = nullptr;
-    if (UCS_OK != uct_md_iface_config_read(md, r.tl_name, nullptr, nullptr, &config)) {
+    if (UCS_OK != uct.md_iface_config_read(md, r.tl_name, nullptr, nullptr, &config)) {
         return false;
     }
     if (0 != cfg.message_bytes) { // transports without these settings say so and keep theirs
         const std::string bytes = std::to_string(cfg.message_bytes);
-        (void) uct_config_modify(config, "TX_SEG_SIZE", bytes.c_str());
-        (void) uct_config_modify(config, "RX_SEG_SIZE", bytes.c_str());
+        (void) uct.config_modify(config, "TX_SEG_SIZE", bytes.c_str());
+        (void) uct.config_modify(config, "RX_SEG_SIZE", bytes.c_str());
     }
     // tcp: else it waits for the peer's host to accept a connection, a minute and more where that does not answer,
     // and the caller holds the gate.
-    (void) uct_config_modify(config, "CONN_NB", "y");
+    (void) uct.config_modify(config, "CONN_NB", "y");
     uct_iface_params_t p{};
     p.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
                    UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
@@ -84,14 +84,14 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     p.mode.device.dev_name = r.dev_name;
     p.err_handler = lost;
     p.err_handler_arg = this;
-    const ucs_status_t status = uct_iface_open(md, worker, &p, config, out);
-    uct_config_release(config);
+    const ucs_status_t status = uct.iface_open(md, worker, &p, config, out);
+    uct.config_release(config);
     if (UCS_OK != status) {
         *out = nullptr;
         return false;
     }
-    if (UCS_OK != uct_iface_query(*out, out_attr) || 0 == (out_attr->cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
-        uct_iface_close(*out);
+    if (UCS_OK != uct.iface_query(*out, out_attr) || 0 == (out_attr->cap.flags & UCT_IFACE_FLAG_AM_BCOPY)) {
+        uct.iface_close(*out);
         *out = nullptr;
         return false;
     }
@@ -106,7 +106,7 @@ bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     const std::size_t needed = (0 == std::strncmp(r.tl_name, "ud", 2) ? 24 : 64) << 20;
     rlimit now{};
     uct_md_attr_t of_md{};
-    if (0 != getrlimit(RLIMIT_MEMLOCK, &now) || RLIM_INFINITY == now.rlim_cur || UCS_OK != uct_md_query(md, &of_md) ||
+    if (0 != getrlimit(RLIMIT_MEMLOCK, &now) || RLIM_INFINITY == now.rlim_cur || UCS_OK != uct.md_query(md, &of_md) ||
         0 == (of_md.cap.flags & UCT_MD_FLAG_NEED_MEMH)) {
         return true;
     }
@@ -117,9 +117,9 @@ bool network::impl::may_pin(const uct_tl_resource_desc_t &r) {
     const auto registers = [&](std::size_t bytes) {
         uct_mem_h handle = nullptr;
         const bool done =
-            UCS_OK == uct_md_mem_reg(md, memory, bytes, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
+            UCS_OK == uct.md_mem_reg(md, memory, bytes, UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle);
         if (done) {
-            uct_md_mem_dereg(md, handle);
+            uct.md_mem_dereg(md, handle);
         }
         return done;
     };
@@ -149,7 +149,7 @@ bool network::impl::open_bootstrap(const uct_tl_resource_desc_t *list, unsigned 
         if (0 != (boot_attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE)) {
             return true;
         }
-        uct_iface_close(boot);
+        uct.iface_close(boot);
         boot = nullptr;
     }
     return false;
@@ -185,7 +185,7 @@ std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list,
             if (unknown(d) && may_pin(list[d.index]) && open_iface(list[d.index], cfg, &opened, &of_it)) {
                 d.slowness = -(of_it.bandwidth.dedicated + of_it.bandwidth.shared);
                 d.priority = of_it.priority;
-                uct_iface_close(opened);
+                uct.iface_close(opened);
             }
         }
     }
@@ -199,15 +199,15 @@ std::vector<unsigned> network::impl::devices(const uct_tl_resource_desc_t *list,
 
 bool network::impl::try_md(uct_component_h from, const char *md_name, const network_config &cfg) {
     uct_md_config_t *config = nullptr;
-    if (UCS_OK != uct_md_config_read(from, nullptr, nullptr, &config)) {
+    if (UCS_OK != uct.md_config_read(from, nullptr, nullptr, &config)) {
         return false;
     }
     // InfiniBand: that a transfer is over says that its data is there only where the adapter's writes keep their order.
     // UCX lets them pass each other where it takes the processor for one that gains by it.
     // A number: UCX's versions have different words for it. Others have no such setting.
-    (void) uct_config_modify(config, "PCI_RELAXED_ORDERING", "0");
-    const ucs_status_t status = uct_md_open(from, md_name, config, &md);
-    uct_config_release(config);
+    (void) uct.config_modify(config, "PCI_RELAXED_ORDERING", "0");
+    const ucs_status_t status = uct.md_open(from, md_name, config, &md);
+    uct.config_release(config);
     if (UCS_OK != status) {
         md = nullptr;
         return false;
@@ -215,7 +215,7 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
     uct_tl_resource_desc_t *list = nullptr;
     unsigned count = 0;
     bool ok = false;
-    if (UCS_OK == uct_md_query_tl_resources(md, &list, &count)) {
+    if (UCS_OK == uct.md_query_tl_resources(md, &list, &count)) {
         for (unsigned i = 0; i < count; ++i) {
             seen += std::string(seen.empty() ? "" : ", ") + list[i].tl_name + "/" + list[i].dev_name;
         }
@@ -229,13 +229,13 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
             if (ok) {
                 break;
             }
-            uct_iface_close(iface);
+            uct.iface_close(iface);
             iface = nullptr;
         }
-        uct_release_tl_resource_list(list);
+        uct.release_tl_resource_list(list);
     }
     if (!ok) {
-        uct_md_close(md);
+        uct.md_close(md);
         md = nullptr;
     } else {
         component = from;
@@ -246,32 +246,35 @@ bool network::impl::try_md(uct_component_h from, const char *md_name, const netw
 bool network::impl::find(const network_config &cfg) {
     uct_component_h *components = nullptr;
     unsigned count = 0;
-    if (UCS_OK != uct_query_components(&components, &count)) {
+    if (UCS_OK != uct.query_components(&components, &count)) {
         return false;
     }
     bool ok = false;
     for (unsigned i = 0; i < count && !ok; ++i) {
         uct_component_attr_t a{};
         a.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME | UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-        if (UCS_OK != uct_component_query(components[i], &a)) {
+        if (UCS_OK != uct.component_query(components[i], &a)) {
             continue;
         }
         std::vector<uct_md_resource_desc_t> mds(a.md_resource_count);
         a.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
         a.md_resources = mds.data();
-        if (UCS_OK != uct_component_query(components[i], &a)) {
+        if (UCS_OK != uct.component_query(components[i], &a)) {
             continue;
         }
         for (unsigned m = 0; m < mds.size() && !ok; ++m) {
             ok = try_md(components[i], mds[m].md_name, cfg);
         }
     }
-    uct_release_component_list(components);
+    uct.release_component_list(components);
     return ok;
 }
 
 int network::open(const network_config &cfg, handler h, void *arg) {
-    why_ = ucx_problem();
+    why_ = load_uct();
+    if (why_.empty()) {
+        why_ = ucx_problem();
+    }
     if (!why_.empty()) {
         return ELIBBAD;
     }
@@ -287,8 +290,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     n->bootstrap = rc ? "ud_verbs" : n->transport;
     // Connections are accepted by a thread of the transport's: a signal would interrupt the application. What a peer
     // says first is answered in progress() only.
-    if (UCS_OK != ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||
-        UCS_OK != uct_worker_create(n->async, UCS_THREAD_MODE_SERIALIZED, &n->worker)) {
+    if (UCS_OK != uct.async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &n->async) ||
+        UCS_OK != uct.worker_create(n->async, UCS_THREAD_MODE_SERIALIZED, &n->worker)) {
         why_ = "UCX could not start";
         delete n;
         return ENOMEM;
@@ -300,8 +303,8 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     }
     impl_ = n;
     n->stream = "tcp" == n->transport;
-    if (!make_address() || UCS_OK != uct_iface_set_am_handler(n->iface, impl::am_id, impl::am, n, 0) ||
-        (nullptr != n->boot && UCS_OK != uct_iface_set_am_handler(n->boot, impl::boot_id, impl::boot_am, n, 0))) {
+    if (!make_address() || UCS_OK != uct.iface_set_am_handler(n->iface, impl::am_id, impl::am, n, 0) ||
+        (nullptr != n->boot && UCS_OK != uct.iface_set_am_handler(n->boot, impl::boot_id, impl::boot_am, n, 0))) {
         why_ = "the transport gives no address";
         close();
         return EIO;
@@ -325,7 +328,7 @@ void network::learn_capabilities(const network_config &cfg) {
     const impl &n = *impl_;
     caps_ = capabilities{};
     caps_.registers =
-        UCS_OK != uct_md_query(n.md, &impl_->md_attr) || 0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
+        UCS_OK != uct.md_query(n.md, &impl_->md_attr) || 0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
     const bool keys = !caps_.registers || (0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_RKEY) &&
                                            n.md_attr.rkey_packed_size <= network_memory::max_key);
     // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
@@ -342,7 +345,7 @@ void network::learn_capabilities(const network_config &cfg) {
     caps_.min_read = n.attr.cap.get.min_zcopy;
     caps_.max_read = n.attr.cap.get.max_zcopy;
     if (0 != (n.attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
-        UCS_OK == uct_iface_event_fd_get(n.iface, &event_fd_) && nullptr != n.boot) {
+        UCS_OK == uct.iface_event_fd_get(n.iface, &event_fd_) && nullptr != n.boot) {
         event_fd_ = impl_->both_descriptors(event_fd_);
     }
 }
@@ -350,7 +353,7 @@ void network::learn_capabilities(const network_config &cfg) {
 // One descriptor that is ready when either interface's is; -1: not to be had.
 int network::impl::both_descriptors(int main) {
     int other = -1;
-    if (0 == (boot_attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) || UCS_OK != uct_iface_event_fd_get(boot, &other)) {
+    if (0 == (boot_attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) || UCS_OK != uct.iface_event_fd_get(boot, &other)) {
         return -1;
     }
     epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -406,8 +409,8 @@ std::vector<void *> network::take_lost() {
 
 bool network::arm() {
     constexpr unsigned events = UCT_EVENT_SEND_COMP | UCT_EVENT_RECV;
-    return UCS_OK == uct_iface_event_arm(impl_->iface, events) &&
-           (nullptr == impl_->boot || UCS_OK == uct_iface_event_arm(impl_->boot, events));
+    return UCS_OK == uct.iface_event_arm(impl_->iface, events) &&
+           (nullptr == impl_->boot || UCS_OK == uct.iface_event_arm(impl_->boot, events));
 }
 
 } // namespace smartint

@@ -87,8 +87,8 @@ bool network::make_address() {
     std::memcpy(at, &head, sizeof(head));
     at += sizeof(head);
     const auto take = [&at](uct_iface_h iface, std::size_t device_bytes, std::size_t bytes) {
-        const bool ok = UCS_OK == uct_iface_get_device_address(iface, reinterpret_cast<uct_device_addr_t *>(at)) &&
-                        (0 == bytes || UCS_OK == uct_iface_get_address(
+        const bool ok = UCS_OK == uct.iface_get_device_address(iface, reinterpret_cast<uct_device_addr_t *>(at)) &&
+                        (0 == bytes || UCS_OK == uct.iface_get_address(
                                                      iface, reinterpret_cast<uct_iface_addr_t *>(at + device_bytes)));
         at += device_bytes + bytes;
         return ok;
@@ -135,7 +135,7 @@ uct_ep_h network::impl::make_endpoint(uct_iface_h on, const uct_device_addr_t *d
     p.field_mask = UCT_EP_PARAM_FIELD_IFACE;
     p.iface = on;
     if (nullptr != device) {
-        if (!uct_iface_is_reachable(on, device, address)) {
+        if (!uct.iface_is_reachable(on, device, address)) {
             return nullptr;
         }
         p.field_mask |= UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
@@ -143,7 +143,7 @@ uct_ep_h network::impl::make_endpoint(uct_iface_h on, const uct_device_addr_t *d
         p.iface_addr = address;
     }
     uct_ep_h ep = nullptr;
-    return UCS_OK == uct_ep_create(&p, &ep) ? ep : nullptr;
+    return UCS_OK == uct.ep_create(&p, &ep) ? ep : nullptr;
 }
 
 void *network::connect(const std::byte *address, std::size_t bytes) {
@@ -168,7 +168,7 @@ void *network::connect(const std::byte *address, std::size_t bytes) {
             return known;
         }
     }
-    uct_ep_h boot = uct_iface_is_reachable(n.iface, a.device, a.iface) ? boot_endpoint(address, bytes) : nullptr;
+    uct_ep_h boot = uct.iface_is_reachable(n.iface, a.device, a.iface) ? boot_endpoint(address, bytes) : nullptr;
     if (nullptr == boot || nullptr == (c->ep = n.make_endpoint(n.iface, nullptr, nullptr))) {
         return nullptr;
     }
@@ -181,7 +181,7 @@ void *network::connect(const std::byte *address, std::size_t bytes) {
     std::vector<std::byte> m(sizeof(head) + n.attr.ep_addr_len + address_.size());
     std::memcpy(m.data(), &head, sizeof(head));
     n.connections.push_back(c.get());
-    if (UCS_OK != uct_ep_get_address(c->ep, reinterpret_cast<uct_ep_addr_t *>(m.data() + sizeof(head)))) {
+    if (UCS_OK != uct.ep_get_address(c->ep, reinterpret_cast<uct_ep_addr_t *>(m.data() + sizeof(head)))) {
         n.drop(c.release());
         return nullptr;
     }
@@ -212,7 +212,7 @@ void network::impl::drop(network_connection *c) {
         --passive;
     }
     std::erase(connections, c);
-    uct_ep_destroy(c->ep);
+    uct.ep_destroy(c->ep);
     delete c;
 }
 
@@ -298,7 +298,7 @@ void network::finish_join(network_connection *c, const std::byte *endpoint) {
     n.waiting.remove(c->id);
     c->ready = true;
     if (!parse(c->peer.data(), c->peer.size(), &a) ||
-        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
+        UCS_OK != uct.ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         impl::lost(&n, c->ep, UCS_ERR_UNREACHABLE);
     }
 }
@@ -333,8 +333,8 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
     boot_head head{boot_kind::answer, static_cast<std::uint16_t>(n.attr.ep_addr_len), 0, id};
     std::vector<std::byte> m(sizeof(head) + n.attr.ep_addr_len);
     std::memcpy(m.data(), &head, sizeof(head));
-    if (UCS_OK != uct_ep_get_address(c->ep, reinterpret_cast<uct_ep_addr_t *>(m.data() + sizeof(head))) ||
-        UCS_OK != uct_ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
+    if (UCS_OK != uct.ep_get_address(c->ep, reinterpret_cast<uct_ep_addr_t *>(m.data() + sizeof(head))) ||
+        UCS_OK != uct.ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         n.drop(c.release());
         refuse();
         return;

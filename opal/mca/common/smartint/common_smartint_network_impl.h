@@ -11,14 +11,8 @@
 #include <map>
 #include <mutex>
 
-extern "C" {
-#include <uct/api/uct.h>
-// exported by libucs, but its header is not installed by distributions
-ucs_status_t ucs_async_context_create(ucs_async_mode_t mode, ucs_async_context_t **async_p);
-void ucs_async_context_destroy(ucs_async_context_t *async);
-}
-
 #include "common_smartint_ids.h"
+#include "common_smartint_uct.h"
 
 namespace smartint {
 

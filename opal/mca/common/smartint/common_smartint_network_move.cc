@@ -85,7 +85,7 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
     // The memory domain keeps registrations for the next time, and forgets what is unmapped.
     uct_mem_h handle = nullptr;
     errno = 0;
-    if (UCS_OK != uct_md_mem_reg(n.md, const_cast<void *>(address), bytes,
+    if (UCS_OK != uct.md_mem_reg(n.md, const_cast<void *>(address), bytes,
                                  UCT_MD_MEM_ACCESS_RMA | UCT_MD_MEM_FLAG_HIDE_ERRORS, &handle)) {
         // The limit is the administrator's, and worth a word; that memory can't be written, or is a file's, is the
         // program's.
@@ -94,8 +94,8 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
         }
         return false;
     }
-    if (UCS_OK != uct_md_mkey_pack(n.md, handle, out->key)) {
-        uct_md_mem_dereg(n.md, handle);
+    if (UCS_OK != uct.md_mkey_pack(n.md, handle, out->key)) {
+        uct.md_mem_dereg(n.md, handle);
         return false;
     }
     out->handle = handle;
@@ -105,7 +105,7 @@ bool network::pin(const void *address, std::uint64_t bytes, network_memory *out)
 
 void network::unpin(network_memory *m) {
     if (nullptr != m->handle && nullptr != impl_) {
-        uct_md_mem_dereg(impl_->md, m->handle);
+        uct.md_mem_dereg(impl_->md, m->handle);
     }
     m->handle = nullptr;
     m->key_bytes = 0;
@@ -113,7 +113,7 @@ void network::unpin(network_memory *m) {
 
 bool network::unpack(const std::byte *key, std::uint32_t bytes, network_key *out) {
     if (!caps_.registers || bytes != impl_->md_attr.rkey_packed_size ||
-        UCS_OK != uct_rkey_unpack(impl_->component, key, bundle(out))) {
+        UCS_OK != uct.rkey_unpack(impl_->component, key, bundle(out))) {
         return false;
     }
     out->valid = true;
@@ -122,7 +122,7 @@ bool network::unpack(const std::byte *key, std::uint32_t bytes, network_key *out
 
 void network::release(network_key *k) {
     if (k->valid && nullptr != impl_) {
-        uct_rkey_release(impl_->component, bundle(k));
+        uct.rkey_release(impl_->component, bundle(k));
     }
     k->valid = false;
 }

@@ -5,9 +5,10 @@
 #include <dlfcn.h>
 
 extern "C" {
-#include <uct/api/uct.h>
 #include <uct/api/version.h>
 }
+
+#include "common_smartint_uct.h"
 
 namespace smartint {
 namespace {
@@ -20,7 +21,8 @@ std::string text(ucx_version v) { return std::to_string(v.major) + "." + std::to
 // its name alone another installation's might be found.
 bool running_ucx(ucx_version *out) {
     Dl_info info{};
-    if (0 == dladdr(reinterpret_cast<void *>(&uct_query_components), &info) || nullptr == info.dli_fname) {
+    if (!load_uct().empty() || 0 == dladdr(reinterpret_cast<void *>(uct.query_components), &info) ||
+        nullptr == info.dli_fname) {
         return false;
     }
     const std::string lower(info.dli_fname);
