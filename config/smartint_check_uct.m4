@@ -9,6 +9,7 @@ AC_DEFUN([SMARTINT_CHECK_UCT], [
     AC_ARG_WITH([ucx], [AS_HELP_STRING([--with-ucx=PREFIX], [where UCX is installed @<:@pkg-config@:>@])])
     UCT_CPPFLAGS=
     UCT_LIBS=
+    smartint_dir=
     AS_CASE([$with_ucx],
         [no], [AC_MSG_ERROR([--without-ucx is not possible: messages between nodes travel over UCT; install UCX (Debian: libucx-dev)])],
         [''|yes], [PKG_CHECK_MODULES([UCT], [ucx-uct >= 1.13],

@@ -55,7 +55,7 @@ broken program smartint-bench.ini 's/:tests = cannon /:tests = canon /'
 broken block smartint-tests.ini '/^EOT/d'
 broken include smartint-tests.ini 's/^\[Test get: smartint tests\]//'
 
-if limited 600 "$mtt/check" --build >"$work/log" 2>&1; then
+if limited 1800 "$mtt/check" --build >"$work/log" 2>&1; then
     pass bench/mtt-build
 else
     tail -n 20 "$work/log"

@@ -11,6 +11,7 @@
 //   no-clone        it may not start the helper
 //   other-board     this process sees a copy of the node's board whose layout has another version, 99
 //   no-board        this process may not open the node's board
+//   no-ucx          UCX's libraries are not there
 //   no-memory       there is none for more than 512 bytes of a message that nobody awaits
 //   bad-memory      every third copy to or from another process meets memory that the kernel cannot copy
 #define _GNU_SOURCE
@@ -55,6 +56,17 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
         *(void **) &real = dlsym(RTLD_NEXT, "pthread_create");
     }
     return real(thread, attr, start, arg);
+}
+
+void *dlopen(const char *file, int flags) {
+    static void *(*real)(const char *, int);
+    if (NULL == real) {
+        *(void **) &real = dlsym(RTLD_NEXT, "dlopen");
+    }
+    if (NULL != file && NULL != strstr(file, "libuc") && asked("no-ucx")) {
+        return real("/nowhere/libuct.so.0", flags);
+    }
+    return real(file, flags);
 }
 
 void *__libc_malloc(size_t bytes);

@@ -53,6 +53,22 @@ run_job number-of-a-file 60 -np 1 "${AT_ONCE[@]}" -x "OMPI_MCA_mca_base_param_fi
 expect_end
 expect_message "$TITLE" 'Parameter: +smartint_helpers = many$' 'Remedy: +.*(0 to 16)'
 verdict
+# After all components were read, too, and not only where the first of them begins.
+echo "osc_smartint_window_rdma = 1e4" >"$WORK/params.conf"
+run_job number-of-a-file-for-windows 60 -np 2 -x "OMPI_MCA_mca_base_param_files=$WORK/params.conf" --mca pml ob1 --mca osc smartint \
+    "$PROGRAM"
+expect_end
+expect_message "$TITLE" 'Parameter: +smartint_window_rdma = 1e4$' 'Remedy: +.*(0 to 1073741824)'
+verdict
+# What a name says on the command line stands against another name in a file, whichever component is read last.
+echo "smartint_helpers = 2" >"$WORK/params.conf"
+values=$(OMPI_MCA_mca_base_param_files=$WORK/params.conf OMPI_MCA_osc_smartint_helpers=0 "$OMPI_INFO" --all --parsable 2>/dev/null |
+    sed -n 's/^mca:.*smartint_helpers:value://p' | sort -u)
+if [ "$values" = 0 ]; then
+    pass "$LABEL/a-name-against-a-file"
+else
+    fail "$LABEL/a-name-against-a-file" "smartint_helpers is '$values', expected 0"
+fi
 run_job number-with-a-unit 60 -np 2 --mca pml smartint --mca pml_smartint_ring_bytes 128k "$PROGRAM"
 expect_ok
 expect_silence

@@ -135,6 +135,26 @@ for what in length mark; do
     verdict
 done
 
+# ---- no-transport: where UCX is not installed there are no nodes but this one
+
+if [ -n "$FAULTS" ]; then
+    program sizes
+    # shellcheck disable=SC2046
+    run_job no-ucx 60 -np 2 --mca pml smartint $(with no-ucx) "$PROGRAM" 65536
+    expect_ok
+    expect_silence
+    verdict
+    # shellcheck disable=SC2046
+    run_job no-ucx-no-network 60 -np 2 --mca pml smartint --mca smartint_network always $(with no-ucx) "$PROGRAM" 65536
+    expect_end
+    expect_message 'smartint found no way between the nodes' "Host: +$HOST" "Reason: +UCX can't be loaded .*/nowhere/libuct.so.0" \
+        'install it on this host'
+    expect_no_other 'smartint found no way between the nodes'
+    verdict
+else
+    skip "$LABEL/no-ucx" "gcc is missing"
+fi
+
 # ---- fatal: the job ends where nothing can be kept of a message that nobody awaits
 
 if [ -n "$FAULTS" ]; then

@@ -30,7 +30,7 @@ int osc_smartint_open() noexcept {
     // ompi_info opens components too, outside of any job
     alone = OPAL_JOBID_INVALID != OPAL_PROC_MY_NAME.jobid && glue_named("osc") && !glue_named("pml");
     if (alone && OPAL_SUCCESS != glue_check_params()) {
-        glue_end(); // Open MPI would say that no component can be opened, which misleads
+        glue_end_in_turn(); // Open MPI would say that no component can be opened, which misleads
     }
     return OMPI_SUCCESS;
 }

@@ -55,7 +55,6 @@ int engine::start(const params &p, const engine_identity &me, bool with_network)
                                                : gate::mode::asymmetric);
     if (with_network) {
         if (int error = open_network(); 0 != error) {
-            flush_reports();
             return error;
         }
     }

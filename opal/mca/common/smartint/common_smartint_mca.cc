@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Between Open MPI and the engine: parameters and counters, and what begins and ends in a process. Of the engine only
+// Between Open MPI and the engine: counters and messages, and what begins and ends in a process. Of the engine only
 // the files common_smartint_mca* know Open MPI.
 #include "common_smartint_mca.h"
 
@@ -74,17 +74,10 @@ void register_counters() {
 }
 
 // What is wrong has been told. Where the user named the pml, or osc, the process ends here: what
-// Open MPI would add, that no component can be opened, misleads. Most often the same is wrong in all ranks: the first
-// says it, and mpirun ends the others, within two seconds, before it is their turn.
+// Open MPI would add, that no component can be opened, misleads.
 int give_up(int error) {
     if (glue_overlaps()) {
-        constexpr unsigned first_us = 3000000, each_us = 20000, most = 100;
-        set_reporter(show_here);
-        if (const unsigned rank = OPAL_PROC_MY_NAME.vpid; 0 != rank) {
-            usleep(first_us + each_us * std::min(rank, most));
-        }
-        flush_reports();
-        _exit(1);
+        glue_end_in_turn();
     }
     flush_reports();
     return error;
@@ -270,9 +263,18 @@ void glue_say_here(char *text) {
     }
 }
 
+void glue_end_in_turn() {
+    constexpr unsigned first_us = 5000000, each_us = 20000, most = 100;
+    if (const unsigned rank = OPAL_PROC_MY_NAME.vpid; 0 != rank) {
+        usleep(first_us + each_us * std::min(rank, most));
+    }
+    glue_end();
+}
+
 void glue_end() {
+    set_reporter(show_here);
     flush_reports();
-    usleep(500000); // the message leaves by a thread of the run-time's own, which may be off its core
+    usleep(500000); // what was told before leaves by a thread of the run-time's own, which may be off its core
     _exit(1);
 }
 

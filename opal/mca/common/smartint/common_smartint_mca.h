@@ -47,6 +47,9 @@ void glue_stop();
 void glue_say_here(char *text);
 // The job can't go on: what was reported is told, and mpirun finds this process ended.
 [[noreturn]] void glue_end();
+// The same where most often all ranks have it to say: the first does, and mpirun ends the others, within two seconds,
+// before it is their turn.
+[[noreturn]] void glue_end_in_turn();
 
 // The interrupt thread may run: the pml is chosen, or there is a window; not for the btl under ob1. Idempotent.
 void glue_start_thread();

@@ -33,10 +33,14 @@ struct component_name {
 };
 constexpr component_name components[] = {{"opal", "btl"}, {"ompi", "pml"}, {"ompi", "osc"}};
 
+// One that is there stays as it is: registered anew it would forget what its other names have said.
 void register_variable(const char *name, const char *help, mca_base_var_type_t type, int level, void *storage) {
-    const int index = mca_base_var_register(
-        "opal", "smartint", nullptr, name, help, type, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
-        static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
+    int index = mca_base_var_find("opal", "smartint", nullptr, name);
+    if (index < 0) {
+        index = mca_base_var_register(
+            "opal", "smartint", nullptr, name, help, type, nullptr, 0, static_cast<mca_base_var_flag_t>(0),
+            static_cast<mca_base_var_info_lvl_t>(level - 1), MCA_BASE_VAR_SCOPE_LOCAL, storage);
+    }
     for (const component_name &c : components) {
         if (index >= 0 && mca_base_var_find(c.project, c.framework, "smartint", name) < 0) {
             mca_base_var_register_synonym(index, c.project, c.framework, "smartint", name,
@@ -45,28 +49,29 @@ void register_variable(const char *name, const char *help, mca_base_var_type_t t
     }
 }
 
+std::string trimmed(const std::string &s, const char *what) {
+    const auto first = s.find_first_not_of(what);
+    return std::string::npos == first ? std::string() : s.substr(first, s.find_last_not_of(what) - first + 1);
+}
+
 // The last value that a file of parameters gives to this name. False: none.
 bool in_file(const char *file, const std::string &name, std::string *value) {
-    const auto trimmed = [](const std::string &s, const char *what) {
-        const auto first = s.find_first_not_of(what);
-        return std::string::npos == first ? std::string() : s.substr(first, s.find_last_not_of(what) - first + 1);
-    };
     std::ifstream in(file);
     std::string line;
     bool found = false;
     while (std::getline(in, line)) {
         const auto equals = line.find('=');
         if (std::string::npos != equals && name == trimmed(line.substr(0, equals), " \t")) {
-            *value = trimmed(line.substr(equals + 1), " \t\"'");
+            *value = trimmed(line.substr(equals + 1), " \t\r\"'");
             found = true;
         }
     }
     return found;
 }
 
-// What was written for a variable, wherever its value is from: an empty value is one, too. False: nothing, or it cannot
-// be told, as for a tool's call.
-bool as_written(const char *parameter, std::string *value) {
+// What was written for a variable under each of its names, in the environment and, if its value is from there, in a
+// file: whether all of it are numbers in range. An empty value is none. *value: the first that is not one.
+bool written_within(const char *parameter, std::uint64_t lowest, std::uint64_t highest, std::string *value) {
     std::string names[1 + std::size(components)] = {std::string("smartint_") + parameter};
     for (std::size_t i = 0; i < std::size(components); ++i) {
         names[i + 1] = std::string(components[i].framework) + "_" + names[0];
@@ -74,24 +79,23 @@ bool as_written(const char *parameter, std::string *value) {
     mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
     const char *file = nullptr;
     const int index = mca_base_var_find("opal", "smartint", nullptr, parameter);
-    if (index < 0 || OPAL_SUCCESS != mca_base_var_get_value(index, nullptr, &source, &file)) {
-        return false;
+    if (index < 0 || OPAL_SUCCESS != mca_base_var_get_value(index, nullptr, &source, &file) ||
+        MCA_BASE_VAR_SOURCE_SET == source) { // a tool's call has numbers only
+        return true;
     }
     const bool by_file = MCA_BASE_VAR_SOURCE_FILE == source || MCA_BASE_VAR_SOURCE_OVERRIDE == source;
-    if (MCA_BASE_VAR_SOURCE_SET == source || (by_file && nullptr == file)) {
-        return false;
-    }
     for (const std::string &name : names) {
-        if (by_file) {
-            if (in_file(file, name, value)) {
-                return true;
+        if (const char *text = std::getenv(("OMPI_MCA_" + name).c_str()); nullptr != text) {
+            *value = trimmed(text, " \t");
+            if (!number_within(*value, lowest, highest)) {
+                return false;
             }
-        } else if (const char *text = std::getenv(("OMPI_MCA_" + name).c_str()); nullptr != text) {
-            *value = text;
-            return true;
+        }
+        if (by_file && nullptr != file && in_file(file, name, value) && !number_within(*value, lowest, highest)) {
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
 } // namespace
@@ -126,7 +130,7 @@ bool check_given_params(std::string *name, std::string *value, std::string *reme
     };
 #define SMARTINT_STRING(n, def, level, help)
 #define SMARTINT_NUMBER(n, def, lowest, highest, level, help)                                                          \
-    if (as_written(#n, value) && !number_within(*value, lowest, highest)) {                                            \
+    if (!written_within(#n, lowest, highest, value)) {                                                                 \
         return refuse(#n, "use a number from " #lowest " to " #highest);                                               \
     }
 #include "common_smartint_params.def"

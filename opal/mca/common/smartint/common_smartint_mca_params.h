@@ -8,9 +8,9 @@
 
 namespace smartint {
 
-// Registers all of them, anew whenever it is asked: the library stays loaded when a component is closed, Open MPI's
-// table of variables does not stay. Each has its name under the project and under the three components, whichever of
-// these is read first: the BTL starts the engine before the pml and osc are looked for.
+// Registers those that are not there, whenever it is asked: the library stays loaded when a component is closed, Open
+// MPI's table of variables does not stay. Each has its name under the project and under the three components, whichever
+// of these is read first: the BTL starts the engine before the pml and osc are looked for.
 void register_params();
 
 // Their values now.

@@ -271,6 +271,7 @@ bool network::impl::find(const network_config &cfg) {
 }
 
 int network::open(const network_config &cfg, handler h, void *arg) {
+    const signals_blocked inherited; // by the transport's threads: signals are for the application's
     why_ = load_uct();
     if (why_.empty()) {
         why_ = ucx_problem();
@@ -278,7 +279,6 @@ int network::open(const network_config &cfg, handler h, void *arg) {
     if (!why_.empty()) {
         return ELIBBAD;
     }
-    const signals_blocked inherited; // by the transport's thread: signals are for the application's
     auto *n = new impl;
     n->on_message = h;
     n->arg = arg;

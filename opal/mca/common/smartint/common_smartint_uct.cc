@@ -6,13 +6,14 @@
 #include <signal.h>
 
 #include <array>
+#include <cstring>
 
 #include "smartint_config.h"
 
 namespace smartint {
 namespace {
 
-// What a library changes of them while this lives is undone.
+// That UCX puts up its own while this lives is undone, and what else is done to them is not.
 class handlers_kept {
 public:
     handlers_kept() {
@@ -23,7 +24,8 @@ public:
     ~handlers_kept() {
         for (int s = 1; s < NSIG; ++s) {
             struct sigaction now {};
-            if (known_[at(s)] && 0 == sigaction(s, nullptr, &now) && now.sa_handler != before_[at(s)].sa_handler) {
+            if (known_[at(s)] && 0 == sigaction(s, nullptr, &now) && now.sa_handler != before_[at(s)].sa_handler &&
+                is_of_ucx(reinterpret_cast<void *>(now.sa_handler))) {
                 sigaction(s, &before_[at(s)], nullptr);
             }
         }
@@ -32,6 +34,11 @@ public:
     handlers_kept &operator=(const handlers_kept &) = delete;
 
 private:
+    static bool is_of_ucx(void *handler) {
+        Dl_info info{};
+        return 0 != dladdr(handler, &info) && nullptr != info.dli_fname &&
+               nullptr != std::strstr(info.dli_fname, "/libuc");
+    }
     static std::size_t at(int s) { return static_cast<std::size_t>(s); }
 
     std::array<struct sigaction, NSIG> before_{};
@@ -49,6 +56,9 @@ std::string load_uct(const char *name, const char *other, uct_functions *out) {
     std::string problem;
     for (const char *each : {name, other}) {
         if (nullptr == library) {
+            if (const char *slash = std::strrchr(each, '/'); nullptr != slash) { // with what lies beside it
+                dlopen((std::string(each, slash) + "/libucs.so.0").c_str(), RTLD_NOW | RTLD_LOCAL);
+            }
             library = dlopen(each, RTLD_NOW | RTLD_LOCAL);
             if (nullptr == library && problem.empty()) {
                 problem = dlerror();

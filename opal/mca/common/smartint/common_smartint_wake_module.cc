@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,10 +68,17 @@ int module_waker(const wake_identity &who) {
     return enlist(who, SMARTINT_ROLE_WAKER, 0, &why);
 }
 
-bool is_modules_file(const struct ::stat &s) {
+bool is_modules_file(int fd) {
+    struct ::stat s {};
     struct ::stat device {};
-    return S_ISCHR(s.st_mode) && 0 == ::stat(SMARTINT_DEVICE, &device) && S_ISCHR(device.st_mode) &&
-           device.st_rdev == s.st_rdev;
+    if (0 != ::fstat(fd, &s) || !S_ISCHR(s.st_mode)) {
+        return false;
+    }
+    if (0 == ::stat(SMARTINT_DEVICE, &device)) {
+        return S_ISCHR(device.st_mode) && device.st_rdev == s.st_rdev;
+    }
+    smartint_version v{}; // a container without the device, and another with it
+    return 0 == ioctl(fd, SMARTINT_IOC_VERSION, &v);
 }
 
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count) {

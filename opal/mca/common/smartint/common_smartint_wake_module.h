@@ -6,8 +6,6 @@
 // no right to access the other process and no descriptor per rank.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,8 +31,8 @@ constexpr std::uint32_t helper_number(unsigned index) { return layout::max_slots
 int module_sleeper(const wake_identity &who, std::uint32_t number, std::string *why);
 // One to wake by, or -errno.
 int module_waker(const wake_identity &who);
-// Of what fstat() tells: a file of the module's device, as this process has it.
-bool is_modules_file(const struct ::stat &s);
+// A file of the module's device.
+bool is_modules_file(int fd);
 // Wakes those numbered, in order, up to the first that nobody has: how many.
 unsigned module_wake(int waker, const std::uint32_t *numbers, std::size_t count);
 
