@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "common_smartint_log.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -360,6 +361,7 @@ TEST_F(engines_of_two_nodes, a_transport_nobody_has_keeps_the_engine_from_starti
     p.transport = "carrier_pigeon";
     testing::internal::CaptureStderr();
     EXPECT_EQ(ENODEV, a.start(p, {name_of(0), 0, false}, true));
+    flush_reports(); // by whoever knows whether the job ends of it
     EXPECT_NE(std::string::npos, testing::internal::GetCapturedStderr().find("carrier_pigeon"));
     EXPECT_FALSE(a.started());
 }

@@ -60,7 +60,7 @@ public:
     engine &operator=(const engine &) = delete;
 
     // ---- life (engine.cc); application thread, not under the gate
-    // Parameters must have passed check_params. 0 or an errno; reported.
+    // Parameters must have passed check_params. 0 or an errno; reported, and not flushed.
     int start(const params &p, const engine_identity &me, bool with_network);
     // Under the gate: open the transport of an engine that was started without. 0, also when it is open or the
     // parameters want none, or an errno; reported.
