@@ -10,6 +10,7 @@
 // reads, writes and the registration of memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -31,7 +32,11 @@ struct network_config {
     std::size_t most_boot_endpoints = 131072; // to be answered by, one for each that asks
     std::size_t most_outgoing = 65536;        // answers that found no room yet; and 65536 refusals more
     // So that two connections of each process of a job fit, control and bulk.
-    void make_room_for(std::size_t processes);
+    void make_room_for(std::size_t processes) {
+        most_passive = std::max(most_passive, 2 * processes);
+        most_boot_endpoints = std::max(most_boot_endpoints, 2 * most_passive);
+        most_outgoing = std::max(most_outgoing, most_passive);
+    }
     std::string device = "any";      // of those that it allows (devices.h) the fastest that is up, bridges and the
                                      // loopback last
     std::uint32_t message_bytes = 0; // largest active message wanted, 0: the transport's own

@@ -11,7 +11,6 @@
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
 // and asks nobody. Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <unordered_set>
@@ -62,12 +61,6 @@ std::size_t copy_out(void *dest, void *arg) {
 }
 
 } // namespace
-
-void network_config::make_room_for(std::size_t processes) {
-    most_passive = std::max(most_passive, 2 * processes);
-    most_boot_endpoints = std::max(most_boot_endpoints, 2 * most_passive);
-    most_outgoing = std::max(most_outgoing, most_passive);
-}
 
 bool network::make_address() {
     impl &n = *impl_;
