@@ -164,6 +164,15 @@ expect_ok
 expect_silence
 verdict
 
+goes_on_well() {      # to its end, and nothing is said
+    proceed begin
+    proceed go
+    end_job
+    expect_ok
+    expect_silence
+    verdict
+}
+
 # Where it may run, and how long its turns are and those of the interrupt threads, as the kernel has it. One that does not
 # tell of turns is not asked, nor where we run by another policy than the usual one.
 units=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')
@@ -189,22 +198,12 @@ for unit in $(printf '%s\n' "${units%% *}" "${units##* }" | sort -u); do
     [ "$allowed" = "$unit" ] || complain "the helper may run on '$allowed', expected $unit"
     [ -z "$(turn /proc/self)" ] || until_true 10 turns_are 3000000 2 "$helper" ||
         complain "the turns of threads and helper take $TURNS ns, expected 3000000"
-    proceed begin
-    proceed go
-    end_job
-    expect_ok
-    expect_silence
-    verdict
+    goes_on_well
 done
 
 begin_phases helpers-16 30 0.3 "${S[@]}" --mca smartint_helpers 16
 reached ready
 until_true 20 helpers_up 16 || complain "$(helper_pids | wc -w) helpers run"
-proceed begin
-proceed go
-end_job
-expect_ok
-expect_silence
-verdict
+goes_on_well
 
 fault_done

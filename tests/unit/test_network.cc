@@ -275,6 +275,18 @@ TEST_P(joined, a_connection_can_be_given_up_before_the_peer_answers) {
 
 INSTANTIATE_TEST_SUITE_P(tcp, joined, testing::Values(true));
 
+// The connections that one loses next.
+std::vector<void *> lost_next(station &asks, station &refuses) {
+    std::vector<void *> lost;
+    test::wait_until("it is refused", [&] {
+        asks.net.progress();
+        refuses.net.progress();
+        lost = asks.net.take_lost();
+        return !lost.empty();
+    });
+    return lost;
+}
+
 TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lost) {
     station asks, refuses;
     ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
@@ -291,13 +303,7 @@ TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lo
     });
     void *second = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
     ASSERT_NE(nullptr, second);
-    std::vector<void *> lost;
-    test::wait_until("the second is refused", [&] {
-        turn();
-        lost = asks.net.take_lost();
-        return !lost.empty();
-    });
-    EXPECT_EQ(std::vector<void *>{second}, lost);
+    EXPECT_EQ(std::vector<void *>{second}, lost_next(asks, refuses));
     asks.net.disconnect(second);
     test::wait_until("the first is as it was", [&] {
         turn();
@@ -336,14 +342,7 @@ TEST(network_refusals, where_too_many_answers_wait_already_it_is_said_so) {
     ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true));
     void *c = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
     ASSERT_NE(nullptr, c);
-    std::vector<void *> lost;
-    test::wait_until("it is refused", [&] {
-        asks.net.progress();
-        refuses.net.progress();
-        lost = asks.net.take_lost();
-        return !lost.empty();
-    });
-    EXPECT_EQ(std::vector<void *>{c}, lost);
+    EXPECT_EQ(std::vector<void *>{c}, lost_next(asks, refuses));
     asks.net.disconnect(c);
 }
 

@@ -15,7 +15,7 @@ namespace {
 std::vector<std::int64_t> offsets_of(const rma_layout &l) {
     std::vector<std::int64_t> all;
     for (rma_cursor c(&l); 0 != c.left();) {
-        const auto p = c.look(~0ULL);
+        const auto p = c.look(c.left());
         for (std::uint64_t i = 0; i < p.bytes; ++i) {
             all.push_back(p.offset + static_cast<std::int64_t>(i));
         }
@@ -133,9 +133,7 @@ TEST(rma_runs, a_front_is_what_comes_first) {
     for (int i = 0; i < 300; ++i) {
         const random_layout r(g);
         std::vector<std::byte> memory(4096);
-        for (auto &b : memory) {
-            b = static_cast<std::byte>(g.next());
-        }
+        test::fill(memory.data(), memory.size(), g.next());
         for (std::uint64_t bytes = 0; bytes <= r.layout.bytes(); ++bytes) {
             const rma_layout front = r.layout.front(bytes);
             const std::vector<std::int64_t> first(r.offsets.begin(),
@@ -148,7 +146,7 @@ TEST(rma_runs, a_front_is_what_comes_first) {
             ASSERT_EQ(first, offsets_of(runs));
             std::vector<std::int64_t> stripped;
             for (rma_cursor c(&front); 0 != c.left();) {
-                const rma_run s = c.strip(~0ULL);
+                const rma_run s = c.strip(c.left());
                 const auto these = offsets_of(std::vector<rma_run>{s});
                 stripped.insert(stripped.end(), these.begin(), these.end());
                 c.pass(s, s.count);
@@ -233,9 +231,7 @@ TEST(rma_runs, gather_and_scatter_and_copy_agree) {
     for (int i = 0; i < 500; ++i) {
         const random_layout r(g);
         std::vector<std::byte> memory(4096);
-        for (auto &b : memory) {
-            b = static_cast<std::byte>(g.next());
-        }
+        test::fill(memory.data(), memory.size(), g.next());
         std::byte *base = memory.data() + 100;
         std::vector<std::byte> packed(r.layout.bytes());
         rma_cursor c(&r.layout);

@@ -158,12 +158,6 @@ TEST_F(segments, the_ticket_tells_where_the_file_is) {
     EXPECT_EQ(directory.path(), mine.ticket().directory);
 }
 
-// It is sent whole: what lies between or behind its fields would be sent, too.
-TEST_F(segments, the_ticket_has_no_bytes_that_are_no_fields) {
-    EXPECT_TRUE(std::has_unique_object_representations_v<segment_ticket>);
-    EXPECT_EQ(224U, sizeof(segment_ticket)) << "part of the modex, which has a length";
-}
-
 TEST_F(segments, one_that_could_not_be_made_can_be_made_elsewhere) {
     EXPECT_EQ(ENOENT, mine.create("/nonexistent/here", {9, 1, ring, 1}));
     EXPECT_EQ(0, make()) << mine.why();

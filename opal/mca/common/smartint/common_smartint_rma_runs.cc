@@ -117,7 +117,7 @@ rma_cursor::piece rma_cursor::look(std::uint64_t most) const {
     const rma_run &run = layout_->runs()[run_];
     const std::int64_t offset = static_cast<std::int64_t>(turn_) * layout_->extent() + run.offset +
                                 static_cast<std::int64_t>(piece_) * run.stride + static_cast<std::int64_t>(in_);
-    return {offset, std::min({most, run.length - in_, left()})};
+    return {offset, std::min(most, run.length - in_)};
 }
 
 void rma_cursor::advance(std::uint64_t bytes) {
@@ -168,7 +168,7 @@ rma_layout rma_layout::front(std::uint64_t bytes) const {
 }
 
 std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out) {
-    most = std::min(most, left());
+    most = std::min(most, left()); // a front's last element may be longer
     const rma_cursor start = *this;
     const std::size_t before = out->size();
     std::uint64_t taken = 0;
@@ -200,7 +200,6 @@ std::uint64_t rma_cursor::take(std::uint64_t most, unsigned entries, std::uint64
 
 rma_run rma_cursor::strip(std::uint64_t most) const {
     const rma_run &run = layout_->runs()[run_];
-    most = std::min(most, left());
     const piece p = look(most);
     if (0 != in_ || p.bytes < run.length) {
         return {p.offset, p.bytes, 0, 1};

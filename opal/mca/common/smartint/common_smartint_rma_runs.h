@@ -76,7 +76,7 @@ public:
 
     std::uint64_t done() const { return done_; }
     std::uint64_t left() const { return nullptr == layout_ ? 0 : layout_->bytes() - done_; }
-    // The next piece, at most `most` bytes of it. Must not be called with nothing left.
+    // The next piece, at most `most` bytes of it, which are left: neither it nor strip() looks where a front ends.
     struct piece {
         std::int64_t offset;
         std::uint64_t bytes;
