@@ -101,6 +101,54 @@ TEST(rma_runs, a_walk_finds_every_byte_in_order) {
     }
 }
 
+// As arrays of structures, and the planes of a grid: what is folded is walked as before, repeated or not.
+TEST(rma_runs, what_comes_again_and_again_is_kept_once) {
+    test::generator g(21);
+    unsigned folded = 0;
+    for (int i = 0; i < 4000; ++i) {
+        const auto pattern = static_cast<unsigned>(1 + g.next() % 4);
+        const auto turns = static_cast<unsigned>(1 + g.next() % 9);
+        const bool in_order = 0 != g.next() % 4;
+        const bool alone = 0 == g.next() % 2; // a single piece may join a run before it
+        std::vector<rma_run> element;
+        std::int64_t at = static_cast<std::int64_t>(g.next() % 50) - 20;
+        for (unsigned k = 0; k < pattern; ++k) {
+            element.push_back({at, 1 + g.next() % 5, 11, (alone ? 1 : 2) + g.next() % 3});
+            at += 40;
+        }
+        const std::int64_t distance = at + static_cast<std::int64_t>(g.next() % 3);
+        rma_layout plain;
+        for (unsigned turn = 0; turn < turns; ++turn) {
+            for (rma_run run : element) {
+                run.offset += distance * turn;
+                plain.append(run);
+            }
+            if (!in_order) {
+                element[g.next() % pattern].length = 1 + g.next() % 5;
+            }
+        }
+        rma_layout layout = plain;
+        layout.fold();
+        ASSERT_EQ(plain.bytes(), layout.bytes());
+        ASSERT_EQ(plain.pieces(), layout.pieces());
+        ASSERT_EQ(offsets_of(plain), offsets_of(layout));
+        folded += layout.runs().size() < plain.runs().size() ? 1 : 0;
+        if (in_order && !alone) {
+            ASSERT_LE(layout.runs().size(), pattern);
+        }
+        const std::uint64_t times = g.next() % 4;
+        const std::int64_t extent = distance * turns + static_cast<std::int64_t>(0 == g.next() % 2 ? 0 : g.next() % 5);
+        plain.repeat(times, extent);
+        layout.repeat(times, extent);
+        ASSERT_EQ(plain.bytes(), layout.bytes());
+        ASSERT_EQ(offsets_of(plain), offsets_of(layout));
+        if (const std::uint64_t bytes = plain.bytes(); 0 != bytes) {
+            ASSERT_EQ(offsets_of(plain.front(bytes / 2 + 1)), offsets_of(layout.front(bytes / 2 + 1)));
+        }
+    }
+    EXPECT_LT(1000U, folded);
+}
+
 TEST(rma_runs, messages_of_a_few_runs_cover_all_and_cut_no_element) {
     test::generator g(12);
     for (int i = 0; i < 2000; ++i) {
@@ -130,7 +178,7 @@ TEST(rma_runs, messages_of_a_few_runs_cover_all_and_cut_no_element) {
 
 TEST(rma_runs, a_front_is_what_comes_first) {
     test::generator g(15);
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 150; ++i) {
         const random_layout r(g);
         std::vector<std::byte> memory(4096);
         test::fill(memory.data(), memory.size(), g.next());
@@ -252,6 +300,76 @@ TEST(rma_runs, gather_and_scatter_and_copy_agree) {
             ASSERT_EQ(base[o], other[static_cast<std::size_t>(100 + o)]);
         }
         ASSERT_EQ(other, third);
+    }
+}
+
+// Of elements of a few pieces, which are copied many at a time: between any two shapes, in any steps, forwards and
+// backwards.
+TEST(rma_runs, many_elements_are_copied_as_one_piece_after_the_other) {
+    test::generator g(22);
+    constexpr std::size_t room = 1 << 17;
+    const auto elements = [&](rma_layout *l) {
+        const std::uint64_t pieces = 0 == g.next() % 5 ? 0 : 1 + g.next() % 18;
+        std::int64_t at = 0;
+        for (std::uint64_t k = 0; k < pieces; ++k) {
+            const std::uint64_t length = 0 == g.next() % 2 ? 8 : 1 + g.next() % 9;
+            l->append(at, length);
+            at += static_cast<std::int64_t>(length + g.next() % 4);
+        }
+        if (0 == pieces) { // one piece of all
+            l->append(0, room / 4);
+            return;
+        }
+        const std::int64_t extent = at + static_cast<std::int64_t>(g.next() % 9);
+        l->repeat(1 + g.next() % 220, 0 == g.next() % 8 ? -extent : extent);
+    };
+    std::vector<std::byte> source(room);
+    test::fill(source.data(), source.size(), 5);
+    const std::size_t middle = room / 2;
+    for (int i = 0; i < 150; ++i) {
+        rma_layout here;
+        rma_layout there;
+        elements(&here);
+        elements(&there);
+        if (0 == g.next() % 3) {
+            there = here;
+        }
+        const std::uint64_t bytes = std::min(here.bytes(), there.bytes());
+        const std::vector<std::int64_t> from = offsets_of(here);
+        const std::vector<std::int64_t> to = offsets_of(there);
+        std::vector<std::byte> expected(room);
+        std::vector<std::byte> packed(bytes);
+        for (std::uint64_t k = 0; k < bytes; ++k) {
+            packed[k] = source[middle + static_cast<std::size_t>(from[k])];
+            expected[middle + static_cast<std::size_t>(to[k])] = packed[k];
+        }
+        const auto in_steps = [&](auto step) {
+            for (std::uint64_t done = 0; done < bytes;) {
+                const std::uint64_t n = std::min(bytes - done, 0 == g.next() % 2 ? bytes : 1 + g.next() % 5000);
+                step(done, n);
+                done += n;
+            }
+        };
+        std::vector<std::byte> got(room);
+        rma_cursor f(&here);
+        rma_cursor t(&there);
+        in_steps(
+            [&](std::uint64_t, std::uint64_t n) { rma_copy(got.data() + middle, t, source.data() + middle, f, n); });
+        ASSERT_TRUE(expected == got) << i;
+        ASSERT_EQ(bytes, t.done());
+        ASSERT_EQ(bytes, f.done());
+        std::vector<std::byte> between(bytes);
+        rma_cursor gathered(&here);
+        in_steps([&](std::uint64_t at, std::uint64_t n) {
+            rma_gather(source.data() + middle, gathered, between.data() + at, n);
+        });
+        ASSERT_TRUE(packed == between) << i;
+        std::fill(got.begin(), got.end(), std::byte{0});
+        rma_cursor scattered(&there);
+        in_steps([&](std::uint64_t at, std::uint64_t n) {
+            rma_scatter(got.data() + middle, scattered, packed.data() + at, n);
+        });
+        ASSERT_TRUE(expected == got) << i;
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace smartint {
 
@@ -39,7 +40,66 @@ void rma_layout::append(const rma_run &run) {
     ++entries_;
 }
 
+void rma_layout::fold() {
+    if (entries_ < 2 || 1 != repeat_) {
+        return;
+    }
+    const auto apart = [&](std::size_t i, std::size_t period) {
+        return several_[i + period].offset - several_[i].offset;
+    };
+    // the run a period later is the same, `distance` further
+    const auto again = [&](std::size_t i, std::size_t period, std::int64_t distance) {
+        const rma_run &a = several_[i];
+        const rma_run &b = several_[i + period];
+        return a.length == b.length && a.stride == b.stride && a.count == b.count && apart(i, period) == distance;
+    };
+    unsigned tries = 8; // runs without any order are not gone through for each period there might be
+    for (std::size_t period = 1; period <= entries_ / 2 && 0 != tries; ++period) {
+        const std::int64_t distance = apart(0, period);
+        if (0 != entries_ % period || !again(0, period, distance)) {
+            continue;
+        }
+        std::size_t i = 1;
+        while (i + period < entries_ && again(i, period, distance)) {
+            ++i;
+        }
+        if (i + period < entries_) {
+            --tries;
+            continue;
+        }
+        repeat_ = entries_ / period;
+        extent_ = distance;
+        element_bytes_ /= repeat_;
+        entries_ = period;
+        only_ = several_.front();
+        several_.resize(1 == period ? 0 : period);
+        several_.shrink_to_fit();
+        return;
+    }
+}
+
+void rma_layout::unfold() {
+    rma_layout flat;
+    for (std::uint64_t turn = 0; turn < repeat_; ++turn) {
+        for (rma_run run : runs()) {
+            run.offset += static_cast<std::int64_t>(turn) * extent_;
+            flat.append(run);
+        }
+    }
+    *this = std::move(flat);
+}
+
 void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
+    if (repeat_ > 1 && 0 != times) { // folded
+        if (1 == times) {
+            return;
+        }
+        if (extent == extent_ * static_cast<std::int64_t>(repeat_)) {
+            repeat_ *= times;
+            return;
+        }
+        unfold();
+    }
     repeat_ = times;
     extent_ = extent;
     if (0 == times) {
@@ -68,13 +128,15 @@ void rma_layout::repeat(std::uint64_t times, std::int64_t extent) {
     repeat_ = 1;
 }
 
-std::uint64_t rma_layout::pieces() const {
+std::uint64_t rma_layout::element_pieces() const {
     std::uint64_t n = 0;
     for (const rma_run &run : runs()) {
         n += run.count;
     }
-    return n * repeat_;
+    return n;
 }
+
+std::uint64_t rma_layout::pieces() const { return element_pieces() * repeat_; }
 
 bool rma_bounds(const rma_run &run, std::int64_t *low, std::int64_t *high) {
     *low = *high = run.offset;
@@ -217,6 +279,20 @@ void rma_cursor::pass(const rma_run &strip, std::uint64_t count) {
     step();
 }
 
+std::uint64_t rma_cursor::elements(std::uint64_t most) const {
+    constexpr std::uint64_t few = 16; // pieces
+    if (0 != run_ || 0 != piece_ || 0 != in_ || layout_->runs().size() > few) {
+        return 0;
+    }
+    const std::uint64_t n = std::min(most, left()) / layout_->element_bytes();
+    return n > 1 && layout_->element_pieces() <= few ? n : 0;
+}
+
+void rma_cursor::pass_elements(std::uint64_t count) {
+    done_ += count * layout_->element_bytes();
+    turn_ += count;
+}
+
 namespace {
 
 template <std::size_t Length>
@@ -250,10 +326,105 @@ void copy_pieces(std::byte *to, std::int64_t to_stride, const std::byte *from, s
     }
 }
 
+// Elements of a few pieces: where the first one is, and how far it is to the next. Without runs they are packed.
+struct elements_at {
+    std::byte *first;
+    std::int64_t extent;
+    std::span<const rma_run> runs;
+
+    std::byte *piece(std::uint64_t element, std::size_t run, std::uint64_t piece, std::int64_t packed) const {
+        return place_at(
+            first,
+            static_cast<std::int64_t>(element) * extent +
+                (runs.empty() ? packed : runs[run].offset + static_cast<std::int64_t>(piece) * runs[run].stride));
+    }
+};
+
+elements_at elements_of(const std::byte *base, const rma_cursor &c) {
+    return {place_at(const_cast<std::byte *>(base), c.element_offset()), c.layout().extent(), c.layout().runs()};
+}
+
+elements_at packed_elements(const std::byte *at, const rma_layout &layout) {
+    return {const_cast<std::byte *>(at), static_cast<std::int64_t>(layout.element_bytes()), {}};
+}
+
+// Each piece of the element in all the elements before the next piece, as that goes on in equal steps; so many elements
+// at a time that all of their pieces are in a near cache.
+void copy_elements(const elements_at &to, const elements_at &from, std::uint64_t count) {
+    constexpr std::uint64_t near = 8192; // bytes
+    const auto size = [](std::int64_t extent) {
+        const auto bytes = static_cast<std::uint64_t>(extent);
+        return extent < 0 ? 0 - bytes : bytes;
+    };
+    const std::uint64_t block =
+        std::max<std::uint64_t>(1, near / std::max<std::uint64_t>({1, size(to.extent), size(from.extent)}));
+    const std::span<const rma_run> shape = to.runs.empty() ? from.runs : to.runs;
+    for (std::uint64_t element = 0; element < count; element += block) {
+        std::int64_t packed = 0;
+        for (std::size_t run = 0; run < shape.size(); ++run) {
+            for (std::uint64_t piece = 0; piece < shape[run].count; ++piece) {
+                copy_pieces(to.piece(element, run, piece, packed), to.extent, from.piece(element, run, piece, packed),
+                            from.extent, shape[run].length, std::min(block, count - element));
+                packed += static_cast<std::int64_t>(shape[run].length);
+            }
+        }
+    }
+}
+
+bool same_shape(const rma_layout &a, const rma_layout &b) {
+    return std::ranges::equal(a.runs(), b.runs(), [](const rma_run &x, const rma_run &y) {
+        return x.length == y.length && x.count == y.count;
+    });
+}
+
+// Whole elements, where both have the same or one has one piece for all of them. The bytes; 0: not so.
+std::uint64_t copy_alike(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
+                         std::uint64_t bytes) {
+    const std::uint64_t t = to.elements(bytes);
+    const std::uint64_t f = from.elements(bytes);
+    if (0 != t && 0 != f && same_shape(to.layout(), from.layout())) {
+        const std::uint64_t n = std::min(t, f);
+        copy_elements(elements_of(to_base, to), elements_of(from_base, from), n);
+        to.pass_elements(n);
+        from.pass_elements(n);
+        return n * to.layout().element_bytes();
+    }
+    if (0 != t) {
+        const rma_cursor::piece p = from.look(bytes);
+        const std::uint64_t n = std::min(t, p.bytes / to.layout().element_bytes());
+        copy_elements(elements_of(to_base, to), packed_elements(place_at(from_base, p.offset), to.layout()), n);
+        to.pass_elements(n);
+        const std::uint64_t copied = n * to.layout().element_bytes();
+        if (0 != n) {
+            from.advance(copied);
+        }
+        return copied;
+    }
+    if (0 != f) {
+        const rma_cursor::piece p = to.look(bytes);
+        const std::uint64_t n = std::min(f, p.bytes / from.layout().element_bytes());
+        copy_elements(packed_elements(place_at(to_base, p.offset), from.layout()), elements_of(from_base, from), n);
+        from.pass_elements(n);
+        const std::uint64_t copied = n * from.layout().element_bytes();
+        if (0 != n) {
+            to.advance(copied);
+        }
+        return copied;
+    }
+    return 0;
+}
+
 } // namespace
 
 void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uint64_t bytes) {
     while (bytes > 0) {
+        if (const std::uint64_t n = from.elements(bytes); 0 != n) {
+            copy_elements(packed_elements(to, from.layout()), elements_of(base, from), n);
+            from.pass_elements(n);
+            to += n * from.layout().element_bytes();
+            bytes -= n * from.layout().element_bytes();
+            continue;
+        }
         const rma_run s = from.strip(bytes);
         copy_pieces(to, static_cast<std::int64_t>(s.length), place_at(base, s.offset), s.stride, s.length, s.count);
         from.pass(s, s.count);
@@ -264,6 +435,13 @@ void rma_gather(const std::byte *base, rma_cursor &from, std::byte *to, std::uin
 
 void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::uint64_t bytes) {
     while (bytes > 0) {
+        if (const std::uint64_t n = to.elements(bytes); 0 != n) {
+            copy_elements(elements_of(base, to), packed_elements(from, to.layout()), n);
+            to.pass_elements(n);
+            from += n * to.layout().element_bytes();
+            bytes -= n * to.layout().element_bytes();
+            continue;
+        }
         const rma_run s = to.strip(bytes);
         copy_pieces(place_at(base, s.offset), s.stride, from, static_cast<std::int64_t>(s.length), s.length, s.count);
         to.pass(s, s.count);
@@ -274,6 +452,10 @@ void rma_scatter(std::byte *base, rma_cursor &to, const std::byte *from, std::ui
 
 void rma_copy(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from, std::uint64_t bytes) {
     while (bytes > 0) {
+        if (const std::uint64_t n = copy_alike(to_base, to, from_base, from, bytes); 0 != n) {
+            bytes -= n;
+            continue;
+        }
         const rma_run t = to.strip(bytes);
         const rma_run f = from.strip(bytes);
         std::byte *const there = place_at(to_base, t.offset);

@@ -42,11 +42,15 @@ public:
     void append(const rma_run &run);
     // Its first bytes, in packed order. What repeats is not unrolled, however many bytes.
     rma_layout front(std::uint64_t bytes) const;
-    // The runs so far are one element: repeat it.
+    // Runs that come again and again, at one distance, become one element and its repeats.
+    void fold();
+    // What is there so far is one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
 
     bool contiguous() const { return 0 == entries_ || (1 == entries_ && 1 == repeat_ && 1 == only_.count); }
     std::uint64_t bytes() const { return element_bytes_ * repeat_ - cut_; }
+    std::uint64_t element_bytes() const { return element_bytes_; }
+    std::uint64_t element_pieces() const;
     std::uint64_t pieces() const; // of a front perhaps less than an element too many
     // From where to where, relative to the base; of a front as if its last element were whole. False: it does not fit
     // into 63 bits.
@@ -56,6 +60,8 @@ public:
     std::int64_t extent() const { return extent_; }
 
 private:
+    void unfold();
+
     rma_run only_; // most have one, which takes no memory beside; else all are in several_
     std::vector<rma_run> several_;
     std::size_t entries_ = 0;
@@ -87,6 +93,12 @@ public:
     // Whole pieces of one run, as many as `most` bytes hold, or one part of a piece; and past `count` of them.
     rma_run strip(std::uint64_t most) const;
     void pass(const rma_run &strip, std::uint64_t count);
+    // How many whole elements of a few pieces `most` bytes hold from here on; 0 within one, or if its runs are long
+    // enough to be copied one by one. And past so many.
+    std::uint64_t elements(std::uint64_t most) const;
+    void pass_elements(std::uint64_t count);
+    const rma_layout &layout() const { return *layout_; }
+    std::int64_t element_offset() const { return static_cast<std::int64_t>(turn_) * layout_->extent(); }
     // Appends runs that cover the next bytes: at most `most` bytes, a multiple of `unit`, in at most entries + 1 runs,
     // which must suffice for one unit. Advances; returns the bytes.
     std::uint64_t take(std::uint64_t most, unsigned entries, std::uint64_t unit, std::vector<rma_run> *out);
