@@ -5,10 +5,12 @@
 // the files common_smartint_mca* know Open MPI.
 #include "common_smartint_mca.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +22,7 @@ extern "C" {
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/runtime/opal.h"
 #include "opal/util/output.h"
+#include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 }
 
@@ -36,6 +39,7 @@ struct glue_state {
     bool registered = false;
     bool started = false;
     bool late = false;
+    job_shape shape;
     modex mine;
 };
 
@@ -48,12 +52,44 @@ std::string value_of(const report &r) {
     return 0 == r.process ? r.value : r.value + std::string(", on ") + glue_host_of(r.process);
 }
 
-void show(const report &r) {
-    opal_show_help(help_file, topic_name(r.what), true, host(), value_of(r).c_str(), r.detail);
+// Of the processes of a job on this node the first to have this to say: whoever makes a file of its name in the job's
+// session directory, which Open MPI removes.
+enum class teller : std::uint8_t { this_one, another, unknown };
+
+teller who_tells(const char *topic) {
+    const char *session = opal_process_info.job_session_dir;
+    if (nullptr == session) {
+        return teller::unknown;
+    }
+    const int fd =
+        open((std::string(session) + "/smartint-told-" + topic).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return EEXIST == errno ? teller::another : teller::unknown;
+    }
+    close(fd);
+    return teller::this_one;
+}
+
+// On few nodes each says it by itself; of many Open MPI's mpirun collects what they have to say.
+bool few_nodes(const job_shape &j) {
+    constexpr std::uint32_t few = 4;
+    return 0 != j.size && (j.size - 1) / j.local < few;
 }
 
 void show_here(const report &r) {
     glue_say_here(opal_show_help_string(help_file, topic_name(r.what), 1, host(), value_of(r).c_str(), r.detail));
+}
+
+void show(const report &r) {
+    const char *topic = topic_name(r.what);
+    switch (few_nodes(state().shape) ? who_tells(topic) : teller::unknown) {
+    case teller::this_one:
+        return show_here(r);
+    case teller::another:
+        return;
+    case teller::unknown:
+        opal_show_help(help_file, topic, true, host(), value_of(r).c_str(), r.detail);
+    }
 }
 
 int read_counter(const mca_base_pvar_t *pvar, void *value, void *) noexcept {
@@ -188,11 +224,12 @@ int glue_start(bool enable_threads) {
     if (state().started) {
         return OPAL_SUCCESS;
     }
+    const job_shape j = learn_job();
+    state().shape = j;
     if (const int rc = glue_check_params(); OPAL_SUCCESS != rc) {
         return give_up(rc);
     }
     const params p = current_params();
-    const job_shape j = learn_job();
     if (const int rc = start_engine(p, j, enable_threads); OPAL_SUCCESS != rc) {
         return give_up(rc);
     }
@@ -211,6 +248,7 @@ int glue_start_late(bool enable_threads) {
     tried = true;
     const params p = current_params();
     const job_shape j = learn_job();
+    state().shape = j;
     const int rc = start_engine(p, j, enable_threads);
     if (OPAL_SUCCESS == rc) {
         state().late = true;

@@ -43,7 +43,7 @@ bool glue_started_late(); // it was
 int glue_check_params();
 void glue_stop();
 // What opal_show_help_string made, which is freed: said by this process and not through mpirun, where stock's 4.1 loses
-// a message now and then, and says ORTE_ERROR_LOG instead. For what ends the job.
+// a message now and then, and says ORTE_ERROR_LOG instead.
 void glue_say_here(char *text);
 // The job can't go on: what was reported is told, and mpirun finds this process ended.
 [[noreturn]] void glue_end();
