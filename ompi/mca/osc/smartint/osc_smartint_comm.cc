@@ -4,6 +4,7 @@
 // Put and get, and what all operations have in common.
 #include <cstring>
 
+#include "common_smartint_log.h"
 #include "osc_smartint.h"
 
 namespace smartint::osc {
@@ -23,7 +24,11 @@ int mpi_error(rma_error error) {
 int report(module &m, rma_error error) {
     const inside here;
     const rma_error found = engine::instance().one_sided().take_error(m.window);
-    return mpi_error(rma_error::none != found ? found : error);
+    const rma_error told = rma_error::none != found ? found : error;
+    if (rma_error::none != told && reports_pending()) {
+        flush_reports();
+    }
+    return mpi_error(told);
 }
 
 int open_towards(module &m, int target) {

@@ -4,81 +4,14 @@
 // What the engine needs to know of MPI's datatypes and operations.
 #include "osc_smartint.h"
 
-#include <array>
-#include <cstring>
-#include <vector>
-
 extern "C" {
 #include "ompi/datatype/ompi_datatype_internal.h"
-#include "ompi/proc/proc.h"
-#include "opal/datatype/opal_convertor.h"
 }
+
+#include "common_smartint_mca_types.h"
 
 namespace smartint::osc {
 namespace {
-
-// The pieces of one element, in the order in which it is packed.
-void append_pieces(rma_layout &layout, const ompi_datatype_t *type) {
-    // Any address will do: nothing is read. Far enough from both ends for any displacement.
-    auto *const base = reinterpret_cast<std::byte *>(std::uintptr_t{1} << 46);
-    opal_convertor_t convertor;
-    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    opal_convertor_copy_and_prepare_for_send(ompi_proc_local()->super.proc_convertor, &type->super, 1, base, 0,
-                                             &convertor);
-    constexpr std::uint32_t most = 64;
-    bool complete = false;
-    while (!complete) {
-        iovec pieces[most];
-        std::uint32_t count = most;
-        std::size_t bytes = 0;
-        complete = 0 != opal_convertor_raw(&convertor, pieces, &count, &bytes);
-        for (std::uint32_t i = 0; i < count; ++i) {
-            layout.append(static_cast<std::byte *>(pieces[i].iov_base) - base, pieces[i].iov_len);
-        }
-        complete = complete || 0 == count;
-    }
-    opal_convertor_cleanup(&convertor);
-    OBJ_DESTRUCT(&convertor);
-}
-
-// What the last types come to, as a program names the same few again and again, and to walk through a type's pieces
-// takes longer than to copy them. Known by the whole of their descriptions: a type's address is another type's after
-// MPI_Type_free, and a description says all that append_pieces() asks for. Under the gate.
-class known_layouts {
-public:
-    // One element's pieces.
-    rma_layout of(const ompi_datatype_t *type) {
-        const auto &description = type->super.desc;
-        const auto *words = reinterpret_cast<const std::byte *>(description.desc);
-        const std::size_t bytes = description.used * sizeof(*description.desc);
-        for (const known &k : known_) {
-            if (k.description.size() == bytes && 0 != bytes && 0 == std::memcmp(k.description.data(), words, bytes)) {
-                return k.layout;
-            }
-        }
-        rma_layout layout;
-        append_pieces(layout, type);
-        layout.fold();
-        if (bytes <= most_description && layout.runs().size() <= most_runs) {
-            known &oldest = known_[next_++ % known_.size()];
-            oldest.description.assign(words, words + bytes);
-            oldest.layout = layout;
-        }
-        return layout;
-    }
-
-private:
-    // Most take some hundred bytes each; types of so many pieces in no order as much as Open MPI has of them.
-    static constexpr std::size_t most_description = 65536;
-    static constexpr std::size_t most_runs = 2048;
-
-    struct known {
-        std::vector<std::byte> description;
-        rma_layout layout;
-    };
-    std::array<known, 8> known_;
-    unsigned next_ = 0;
-};
 
 rma_type type_by_id(const ompi_datatype_t *t) {
     const auto by_size = [&](rma_type two, rma_type four, rma_type eight) {
@@ -162,21 +95,7 @@ rma_type type_by_id(const ompi_datatype_t *t) {
 
 } // namespace
 
-rma_layout layout_of(const ompi_datatype_t *type, std::size_t count) {
-    static known_layouts known;
-    const opal_datatype_t &t = type->super;
-    rma_layout layout;
-    if (0 == count || 0 == t.size) {
-        return layout;
-    }
-    if (opal_datatype_is_contiguous_memory_layout(&t, 1)) {
-        layout.append(t.true_lb, t.size);
-    } else {
-        layout = known.of(type);
-    }
-    layout.repeat(count, t.ub - t.lb);
-    return layout;
-}
+rma_layout layout_of(const ompi_datatype_t *type, std::size_t count) { return glue_layout_of(type->super, count); }
 
 rma_type basic_type(const ompi_datatype_t *type) {
     auto *t = const_cast<ompi_datatype_t *>(type);

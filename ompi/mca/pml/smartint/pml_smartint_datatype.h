@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
-// Where a message's bytes are: one contiguous piece for the engine, or a convertor that
-// packs and unpacks pieces at any packed offset.
+// Where a message's bytes are: one contiguous piece for the engine, or what packs and unpacks
+// pieces at any packed offset.
 #pragma once
 
+#include "common_smartint_rma_runs.h"
 #include "pml_smartint.h"
 
 namespace smartint::pml {
@@ -24,23 +25,41 @@ inline bool contiguous_piece(const void *buf, std::size_t count, const ompi_data
     return true;
 }
 
+// Data that does not lie together. What comes to few runs of bytes is walked through by whichever thread moves the
+// message; else Open MPI's convertor packs and unpacks, in the application's.
 class layout_convertor {
 public:
-    void prepare_send(const void *buf, std::size_t count, ompi_datatype_t *datatype);
-    void prepare_receive(void *buf, std::size_t count, ompi_datatype_t *datatype);
+    layout_convertor() {} // nothing: most messages do without
+    layout_convertor(const layout_convertor &) = delete;
+    layout_convertor &operator=(const layout_convertor &) = delete;
     ~layout_convertor() { release(); }
+    // Whether any thread may pack or unpack.
+    bool prepare_send(const void *buf, std::size_t count, ompi_datatype_t *datatype);
+    bool prepare_receive(void *buf, std::size_t count, ompi_datatype_t *datatype);
     void release();
-    // Packed bytes [at, at + bytes) out of or into the user's buffer.
-    // pack returns how many: it does not split a basic element.
+    // Packed bytes [at, at + bytes) out of or into the user's buffer. One thread at a time.
+    // pack returns how many: a convertor does not split a basic element.
     std::uint64_t pack(std::uint64_t at, void *to, std::uint64_t bytes);
     void unpack(std::uint64_t at, const void *from, std::uint64_t bytes);
 
 private:
-    void prepare(ompi_datatype_t *datatype);
+    struct plain {
+        rma_layout layout;
+        rma_cursor cursor; // behind the last piece, as they come one after the other
+        rma_cursor before; // where that began, as it is asked for again where there was no room for it
+        std::byte *base = nullptr;
+    };
+    bool prepare_plain(const void *buf, std::size_t count, const ompi_datatype_t *datatype);
+    void hold(ompi_datatype_t *datatype);
+    rma_cursor &move_to(std::uint64_t at);
 
-    bool ready_ = false;                  // beside the request's own fields: all that most messages look at
+    enum class by : std::uint8_t { nothing, runs, convertor };
+    by by_ = by::nothing;                 // beside the request's own fields: all that most messages look at
     ompi_datatype_t *datatype_ = nullptr; // held: another thread may free its handle during a blocking call
-    opal_convertor_t convertor_;
+    union {                               // which of both, says by_
+        plain plain_;
+        opal_convertor_t convertor_;
+    };
 };
 
 } // namespace smartint::pml

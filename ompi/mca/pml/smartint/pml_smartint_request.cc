@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <new>
 
+#include "common_smartint_log.h"
+
 extern "C" {
 #include "ompi/errhandler/errcode-internal.h"
 }
@@ -136,7 +138,7 @@ int cancel_receive(ompi_request_t *request, int) noexcept {
 
 void construct_send(send_request *r) noexcept {
     new (&r->op) send_op{};
-    new (&r->convertor) layout_convertor{};
+    new (&r->convertor) layout_convertor;
     r->super.req_type = OMPI_REQUEST_PML;
     r->super.req_start = boundary(pml_smartint_start_request);
     r->super.req_free = boundary(free_send);
@@ -149,7 +151,7 @@ void destruct_send(send_request *r) noexcept { r->convertor.~layout_convertor();
 
 void construct_receive(receive_request *r) noexcept {
     new (&r->op) recv_op{};
-    new (&r->convertor) layout_convertor{};
+    new (&r->convertor) layout_convertor;
     r->super.req_type = OMPI_REQUEST_PML;
     r->super.req_start = boundary(pml_smartint_start_request);
     r->super.req_free = boundary(free_receive);
@@ -257,7 +259,7 @@ void aim(send_op *op, layout_convertor *convertor, const void *buf, std::size_t 
         op->gather = nullptr;
         return;
     }
-    convertor->prepare_send(buf, count, datatype);
+    op->anywhere = convertor->prepare_send(buf, count, datatype);
     op->buffer = nullptr;
     op->user = convertor;
     op->gather = gather;
@@ -270,7 +272,7 @@ void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
         op->scatter = nullptr;
         return;
     }
-    convertor->prepare_receive(buf, count, datatype);
+    op->anywhere = convertor->prepare_receive(buf, count, datatype);
     op->buffer = nullptr;
     op->user = convertor;
     op->scatter = scatter;
@@ -279,6 +281,7 @@ void aim(recv_op *op, layout_convertor *convertor, void *buf, std::size_t count,
 int fill_status(const recv_op &op, ompi_status_public_t *status) {
     int error = MPI_SUCCESS;
     if (op.failed) {
+        flush_reports(); // before the program's handler of errors ends the job
         error = MPI_ERR_OTHER;
     } else if (op.truncated()) {
         error = MPI_ERR_TRUNCATE;
@@ -315,6 +318,9 @@ void send_done(send_op *op) {
     if (nullptr != r->bsend_buffer) {
         mca_pml_base_bsend_request_free(r->bsend_buffer);
         r->bsend_buffer = nullptr;
+    }
+    if (op->failed) {
+        flush_reports();
     }
     r->super.req_status.MPI_SOURCE = r->comm->c_my_rank;
     r->super.req_status.MPI_TAG = r->tag;

@@ -5,6 +5,7 @@
 // request.
 #include <cstring>
 
+#include "common_smartint_log.h"
 #include "pml_smartint_request.h"
 
 namespace smartint::pml {
@@ -202,7 +203,11 @@ int pml_smartint_send(const void *buf, std::size_t count, ompi_datatype_t *datat
         aim(&op, &convertor, buf, count, datatype);
         op.blocking = true;
         block([&](engine &e) { e.send(&op); }, [&] { return op_state::done == op.state.seen(); });
-        return op.failed ? OMPI_ERROR : OMPI_SUCCESS;
+        if (op.failed) {
+            flush_reports();
+            return OMPI_ERROR;
+        }
+        return OMPI_SUCCESS;
     });
 }
 

@@ -43,6 +43,12 @@ public:
         const std::uint32_t s = state();
         return layout::rank_outside != s && layout::rank_idle != s;
     }
+    // In a call, or its thread is at work: either may end any moment, and looks at the board then, but not at the ring
+    // if nothing there is relied on.
+    bool passing() const {
+        const std::uint32_t s = state();
+        return layout::rank_inside == s || layout::rank_thread == s;
+    }
     // The application waits in MPI: it has time, and stays until something comes.
     bool waiting() const {
         const std::uint32_t s = state();

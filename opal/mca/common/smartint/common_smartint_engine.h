@@ -418,7 +418,8 @@ private:
     void write_by_copy(send_op *op, std::uint32_t shared);
     void start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key);
     void answer(recv_op *op, wire::mode how, bool wake_sender = false);
-    void wake_if_gone(endpoint *ep);
+    bool wake_if_gone(endpoint *ep);
+    void wake_those_gone();
     bool fits(const send_op &op, const endpoint *from, const wire::answer &a) const;
     void on_cts(const endpoint *from, const std::byte *data, std::uint32_t bytes);
     void on_finish(const endpoint *from, const std::byte *data, std::uint32_t bytes);
@@ -528,11 +529,10 @@ private:
     listening listening_;
     // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous
     // those numbered up to asked_until_.
-    std::uint64_t sends_begun_ = 0;
-    std::uint64_t asked_until_ = 0;
-    std::uint32_t open_sends_ = 0;
-    std::uint32_t asked_sends_ = 0;
-    int catch_all_ = -1; // stands in for requests beyond the table
+    std::uint64_t sends_begun_ = 0, asked_until_ = 0;
+    std::uint32_t open_sends_ = 0, asked_sends_ = 0;
+    std::vector<std::uint64_t> in_calls_; // receives whose senders were in a call when they were answered
+    int catch_all_ = -1;                  // stands in for requests beyond the table
     // what it matches, if it is armed: all there were since, and as little else as a mask can say
     key_pattern caught_{};
     unsigned overflowed_ = 0;

@@ -102,8 +102,8 @@ bool engine::pump_fragments(send_op *op) {
     if (ep->lost) {
         return fails();
     }
-    if (nullptr == op->buffer && by_thread_) {
-        return false; // packing derived data is the application thread's
+    if (by_thread_ && !op->open_to_thread()) {
+        return false; // packing is the application thread's
     }
     // Over the network the data has a connection of its own, so that control messages do not
     // queue behind it, and leaves from where it is, one fragment at a time.
@@ -194,7 +194,7 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
     op->arrived += bytes;
     if (nullptr != op->buffer) {
         std::memcpy(op->buffer + f.offset, data, bytes);
-    } else if (by_thread_ || 0 != op->unpacking) {
+    } else if ((by_thread_ && !op->anywhere) || 0 != op->unpacking) {
         stats_.add(stat::deferred);
         ++op->unpacking;
         defer({.kind = deferred::what::scatter, .op = op, .from = op->peer, .at = f.offset}, data, bytes);

@@ -84,6 +84,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!pending_.empty() && flush_pending()) {
         ++events;
     }
+    if (!in_calls_.empty()) {
+        wake_those_gone();
+    }
     if (!put_off_.unnoticed.empty() && copies && !by_thread) {
         post_kept_notices();
     }

@@ -50,7 +50,7 @@ void engine::receive(recv_op *op) {
     }
     // Large enough for a rendezvous, and the caller goes away to compute: one look, then the
     // interrupt request (IRD, SI 4.2.2).
-    if (!op->blocking && op->capacity > arming_floor(op->peer) && nullptr != op->buffer && can_arm()) {
+    if (!op->blocking && op->capacity > arming_floor(op->peer) && op->open_to_thread() && can_arm()) {
         pass(false, false); // what can begin now is for the thread, or the sender, to move
         if (nullptr != op->queue) {
             track(op);
@@ -255,7 +255,7 @@ void engine::deliver_eager(recv_op *op, endpoint *from, const std::byte *data, s
     if (0 != op->received) {
         if (nullptr != op->buffer) {
             std::memcpy(op->buffer, data, op->received);
-        } else if (by_thread_) {
+        } else if (by_thread_ && !op->anywhere) {
             stats_.add(stat::deferred);
             defer({.kind = deferred::what::scatter, .op = op, .from = from, .last = true}, data, op->received);
             return;

@@ -105,24 +105,39 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
         return;
     }
     post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source, a.sequence);
-    if (wake_sender) {
-        wake_if_gone(ep);
+    if (wake_sender && !wake_if_gone(ep)) {
+        in_calls_.push_back(id);
     }
 }
 
 // With `auto` a sender that was seen waiting is not armed, and may have left meanwhile. It looks at its ring when it
-// leaves, we at its state when the answer is there: one sees the other.
-void engine::wake_if_gone(endpoint *ep) {
+// leaves, we at its state when the answer is there: one sees the other. False: it is in some other call, from which it
+// may leave without that look.
+bool engine::wake_if_gone(endpoint *ep) {
     if (rendezvous_kind::automatic != rendezvous_ || route::shared != ep->way) {
-        return;
+        return true;
     }
     layout::slot &s = segment_.slot(ep->slot);
     std::atomic_thread_fence(std::memory_order_seq_cst); // L1, pairs with L2
+    if (board_slot(&s).passing()) {
+        return false;
+    }
     // Or it has taken the answer already, moved the data and gone on: nobody is to be woken for that.
     if (!board_slot(&s).active() && (nullptr != ep->pending_head || ep->ring.holds_more_than(0)) &&
         waker_.wake(ep->slot, s)) {
         stats_.add(stat::wakes_sent);
     }
+    return true;
+}
+
+// Those that have left their calls since. Until the first of the data comes somebody of this rank looks: it is in
+// flight.
+void engine::wake_those_gone() {
+    std::erase_if(in_calls_, [&](std::uint64_t id) {
+        const recv_op *op = receives_.find(id);
+        return nullptr == op || wire::mode::copy != op->asked || 0 != op->arrived || op->peer->lost ||
+               wake_if_gone(op->peer);
+    });
 }
 
 // Is this an answer that this send can have got? Checked before anything is changed: the true

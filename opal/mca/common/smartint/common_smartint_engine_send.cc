@@ -356,8 +356,9 @@ void engine::send_rts(send_op *op) {
     track(op);
     // Who must push waits for the CTS: the sender's interrupt request. A reading receiver
     // needs nothing from this side.
-    const bool pushes = route::network == ep->way || !ep->direct || rendezvous_kind::write == rendezvous_;
-    if (pushes && !op->blocking && nullptr != op->buffer && can_arm()) {
+    const bool pushes =
+        route::network == ep->way || !ep->direct || nullptr == op->buffer || rendezvous_kind::write == rendezvous_;
+    if (pushes && !op->blocking && op->open_to_thread() && can_arm()) {
         arm_request(exact_pattern(make_cts_key(op->id)), &op->board_index);
     }
     const auto how = send_or_queue(ep, {wire::rts, r, behind, r.key_bytes + std::uint32_t{r.address_bytes}}, op);

@@ -121,7 +121,8 @@ struct recv_op {
     // destination
     std::byte *buffer = nullptr; // nullptr: not contiguous, see scatter
     std::uint64_t capacity = 0;  // bytes
-    // Application thread only: put `bytes` of packed data at packed offset `at`.
+    // Put `bytes` of packed data at packed offset `at`. By any thread under the gate if `anywhere`, else by the
+    // application's only.
     void *user = nullptr; // for scatter
     void (*scatter)(recv_op *, std::uint64_t at, const void *data, std::uint64_t bytes) = nullptr;
     // result
@@ -132,6 +133,7 @@ struct recv_op {
     // progress
     state_word state;
     bool blocking = false;      // its caller waits inside the engine: never armed
+    bool anywhere = false;      // any thread may call scatter
     bool failed = false;        // the peer is lost
     bool tracked = false;       // counted as outstanding by the engine
     bool in_flight = false;     // counted as needing the transport drained
@@ -164,6 +166,8 @@ struct recv_op {
     copy_job job;
 
     bool truncated() const { return announced > capacity; }
+    // The interrupt thread can put its data where it belongs.
+    bool open_to_thread() const { return nullptr != buffer || anywhere; }
 };
 
 struct send_op {
@@ -173,12 +177,13 @@ struct send_op {
     std::int32_t tag = 0;
     const std::byte *buffer = nullptr; // nullptr: not contiguous, see gather
     std::uint64_t length = 0;
-    // Application thread only: at most `bytes` of packed data from packed offset `at` into
-    // `data`; how many. Fewer where a basic element would be split, all at the message's end.
+    // At most `bytes` of packed data from packed offset `at` into `data`; how many. Fewer where a basic element would
+    // be split, all at the message's end. By any thread under the gate if `anywhere`, else by the application's only.
     void *user = nullptr; // for gather
     std::uint64_t (*gather)(send_op *, std::uint64_t at, void *data, std::uint64_t bytes) = nullptr;
     bool synchronous = false;
     bool blocking = false; // its caller waits inside the engine: never armed
+    bool anywhere = false; // any thread may call gather
     state_word state;
     bool failed = false;
     bool asks = false;      // its answer tells what is quicker; see engine::goes_whole
@@ -205,6 +210,9 @@ struct send_op {
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;
+
+    // The interrupt thread can take its data from where it is.
+    bool open_to_thread() const { return nullptr != buffer || anywhere; }
 };
 
 } // namespace smartint

@@ -193,10 +193,15 @@ void rma_cursor::advance(std::uint64_t bytes) {
 }
 
 void rma_cursor::skip(std::uint64_t bytes) {
+    if (0 == run_ && 0 == piece_ && 0 == in_ && 0 != bytes) {
+        const std::uint64_t n = bytes / layout_->element_bytes();
+        pass_elements(n);
+        bytes -= n * layout_->element_bytes();
+    }
     while (bytes > 0) {
-        const piece p = look(bytes);
-        advance(p.bytes);
-        bytes -= p.bytes;
+        const rma_run s = strip(bytes);
+        pass(s, s.count);
+        bytes -= s.bytes();
     }
 }
 
