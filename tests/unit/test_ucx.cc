@@ -36,6 +36,18 @@ TEST(ucx, one_that_does_not_serve_is_named_with_both_versions_and_a_remedy) {
     EXPECT_NE(std::string::npos, ucx_problem({1, 13}, {2, 1}).find("same major version"));
 }
 
+// In a newer UCX 1.x the elements of a worker's queue have a callback and an argument only, and an empty one's argument
+// is the queue's own address: seen through the older headers a callback.
+TEST(ucx, a_queue_that_is_laid_out_otherwise_is_seen) {
+    ucs_callbackq_t queue{};
+    EXPECT_TRUE(is_laid_out_alike(queue));
+    auto *words = reinterpret_cast<void **>(queue.fast_elems);
+    for (std::size_t i = 1; i < sizeof(queue.fast_elems) / sizeof(*words); i += 2) {
+        words[i] = &queue;
+    }
+    EXPECT_FALSE(is_laid_out_alike(queue));
+}
+
 bool is_mapped(const char *library) {
     std::ifstream maps("/proc/self/maps");
     const std::string all((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());

@@ -23,7 +23,7 @@ struct pending {
     wire::atomic_request request;
 };
 
-id_table<pending> waiting; // under the gate
+auto &waiting = *new id_table<pending>; // under the gate; never destroyed, as `spare` of sends
 
 bool translate(mca_btl_base_atomic_op_t op, wire::atomic_op *out) {
     switch (op) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "btl_smartint.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Small descriptors are kept for reuse; larger ones go back to malloc.
 constexpr std::size_t small_room = 4096 + 256;
-std::vector<fragment *> spare;
+auto &spare = *new std::vector<fragment *>; // never destroyed: destructors of the program's may communicate
 
 fragment *obtain(module *m, mca_btl_base_endpoint_t *peer, std::size_t room, std::uint32_t flags) {
     fragment *f = nullptr;
@@ -128,13 +129,13 @@ int send(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, mca_btl_base
     const std::size_t second = f->super.des_segment_count > 1 ? f->segments[1].seg_len : 0;
     const bool own = 0 != (f->super.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP);
     // The wire takes one piece: two segments are joined, and the join is copied only if the message must wait.
-    static thread_local std::vector<std::byte> joined;
+    std::unique_ptr<std::byte[]> joined;
     const void *data = f->segments[0].seg_addr.pval;
     if (0 != second) {
-        joined.resize(first + second);
-        std::memcpy(joined.data(), f->segments[0].seg_addr.pval, first);
-        std::memcpy(joined.data() + first, f->segments[1].seg_addr.pval, second);
-        data = joined.data();
+        joined = std::make_unique_for_overwrite<std::byte[]>(first + second);
+        std::memcpy(joined.get(), f->segments[0].seg_addr.pval, first);
+        std::memcpy(joined.get() + first, f->segments[1].seg_addr.pval, second);
+        data = joined.get();
     }
     f->head = {e.identity().name, tag, 0};
     e.enter();
@@ -167,11 +168,11 @@ int sendi(mca_btl_base_module_t *btl, mca_btl_base_endpoint_t *peer, opal_conver
     const std::size_t size = header_size + payload_size;
     if (size <= btl->btl_eager_limit) {
         alignas(16) std::byte small[512];
-        static thread_local std::vector<std::byte> large;
+        std::unique_ptr<std::byte[]> large;
         std::byte *buffer = small;
         if (size > sizeof(small)) {
-            large.resize(size);
-            buffer = large.data();
+            large = std::make_unique_for_overwrite<std::byte[]>(size);
+            buffer = large.get();
         }
         std::memcpy(buffer, header, header_size);
         bool packed = true;

@@ -290,6 +290,9 @@ void matcher::take(unexpected *u) {
 }
 
 unsigned matcher::drop_context(std::uint32_t context) {
+    if (0 == unexpected_count_) { // the table may have grown large once
+        return 0;
+    }
     std::vector<unexpected *> dead;
     for (match_queue *q : unexpected_.buckets) {
         for (; nullptr != q; q = q->next) {

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 
 extern "C" {
@@ -36,7 +37,6 @@ namespace {
 constexpr const char *help_file = "help-common-smartint.txt";
 
 struct glue_state {
-    bool registered = false;
     bool started = false;
     bool late = false;
     job_shape shape;
@@ -52,17 +52,19 @@ std::string value_of(const report &r) {
     return 0 == r.process ? r.value : r.value + std::string(", on ") + glue_host_of(r.process);
 }
 
-// Of the processes of a job on this node the first to have this to say: whoever makes a file of its name in the job's
-// session directory, which Open MPI removes.
+// Of the processes of a job on this node the first to have this to say, in these words: whoever makes a file for it in
+// the job's session directory, which Open MPI removes.
 enum class teller : std::uint8_t { this_one, another, unknown };
 
-teller who_tells(const char *topic) {
+teller who_tells(const report &r) {
     const char *session = opal_process_info.job_session_dir;
     if (nullptr == session) {
         return teller::unknown;
     }
-    const int fd =
-        open((std::string(session) + "/smartint-told-" + topic).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const std::size_t words = std::hash<std::string>()(value_of(r) + '\n' + r.detail);
+    const std::string path =
+        std::string(session) + "/smartint-told-" + topic_name(r.what) + '-' + std::to_string(words);
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return EEXIST == errno ? teller::another : teller::unknown;
     }
@@ -81,14 +83,13 @@ void show_here(const report &r) {
 }
 
 void show(const report &r) {
-    const char *topic = topic_name(r.what);
-    switch (few_nodes(state().shape) ? who_tells(topic) : teller::unknown) {
+    switch (few_nodes(state().shape) ? who_tells(r) : teller::unknown) {
     case teller::this_one:
         return show_here(r);
     case teller::another:
         return;
     case teller::unknown:
-        opal_show_help(help_file, topic, true, host(), value_of(r).c_str(), r.detail);
+        opal_show_help(help_file, topic_name(r.what), true, host(), value_of(r).c_str(), r.detail);
     }
 }
 
@@ -171,12 +172,13 @@ int glue_register() {
         return OPAL_ERR_NOT_AVAILABLE;
     }
     glue_state &s = state();
+    // Open MPI forgets both where a tool has ended MPI_T before MPI_Init.
+    const bool forgotten = mca_base_var_find("opal", "smartint", nullptr, "progress") < 0;
     register_params();
-    if (!s.registered) {
+    if (forgotten) {
         opal_show_help_add_dir(own_directory().c_str());
-        set_reporter(show);
-        s.registered = true;
     }
+    set_reporter(show);
     register_counters();
     return OPAL_SUCCESS;
 }

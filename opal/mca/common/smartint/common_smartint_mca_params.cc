@@ -101,6 +101,9 @@ bool written_within(const char *parameter, std::uint64_t lowest, std::uint64_t h
 } // namespace
 
 void register_params() {
+    if (mca_base_var_find("opal", "smartint", nullptr, "progress") < 0) {
+        values() = variables{}; // a tool's MPI_T_finalize takes what there was along
+    }
 #define SMARTINT_STRING(name, def, level, help)                                                                        \
     register_variable(#name, help, MCA_BASE_VAR_TYPE_STRING, level, &values().name);
 #define SMARTINT_NUMBER(name, def, lowest, highest, level, help)                                                       \

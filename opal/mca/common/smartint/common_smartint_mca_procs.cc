@@ -28,7 +28,7 @@ constexpr unsigned silent_wait_ms = 100;
 // Other threads of this process go on while this one waits. Where a job's process says nothing, as it can open no
 // network, the job's others are not waited for as long.
 bool late_address_ungated(const opal_process_name_t &name, modex *out) {
-    static std::set<opal_jobid_t> silent; // under the gate
+    static auto &silent = *new std::set<opal_jobid_t>; // under the gate
     engine &e = engine::instance();
     const unsigned most_ms = silent.contains(name.jobid) ? silent_wait_ms : late_wait_ms;
     e.leave();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -75,6 +76,11 @@ bool network::impl::open_iface(const uct_tl_resource_desc_t &r, const network_co
     // tcp: else it waits for the peer's host to accept a connection, a minute and more where that does not answer,
     // and the caller holds the gate.
     (void) uct.config_modify(config, "CONN_NB", "y");
+    // tcp: an idle connection would be given up after 16 seconds in which the network, or the peer's machine, is away.
+    // Who ends, with its machine up, closes it.
+    if (nullptr == std::getenv("UCX_TCP_KEEPIDLE")) {
+        (void) uct.config_modify(config, "KEEPIDLE", "300s");
+    }
     uct_iface_params_t p{};
     p.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
                    UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
@@ -295,6 +301,13 @@ int network::open(const network_config &cfg, handler h, void *arg) {
         why_ = "UCX could not start";
         delete n;
         return ENOMEM;
+    }
+    if (!is_laid_out_alike(n->worker->progress_q)) {
+        why_ =
+            "this UCX is newer than the one that smartint was built with, and keeps its work otherwise: build smartint "
+            "with the UCX of this host";
+        delete n;
+        return ENODEV;
     }
     if (!n->find(cfg)) {
         why_ = !n->limit.empty() ? n->limit : n->seen.empty() ? "UCX finds no transport at all" : "UCX has: " + n->seen;

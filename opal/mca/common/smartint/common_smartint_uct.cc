@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -82,6 +83,11 @@ std::string load_uct(const char *name, const char *other, uct_functions *out) {
 const std::string &load_uct() {
     static const std::string problem = load_uct(SMARTINT_UCT_LIBRARY, SMARTINT_UCT_OTHER_LIBRARY, &uct);
     return problem;
+}
+
+bool is_laid_out_alike(const ucs_callbackq_t &empty) {
+    // In a narrower element the queue's own address stands where the next one's callback would be.
+    return std::ranges::all_of(empty.fast_elems, [](const ucs_callbackq_elem_t &e) { return nullptr == e.cb; });
 }
 
 } // namespace smartint

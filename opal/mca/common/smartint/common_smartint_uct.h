@@ -65,7 +65,10 @@ extern uct_functions uct;
 // Empty, or why there is no UCX, for the user. The first call loads it, for good; any thread. Handlers of signals stay
 // the application's: UCX puts up its own as it is loaded.
 const std::string &load_uct();
-// The same for a library of these names, the first that can be loaded.
+// Whether the library's queue of what a worker does in progress, empty as of a new one, is laid out as the headers have
+// it: uct_worker_progress() is theirs, and walks through it. It changed in some UCX 1.x after 1.13.
+bool is_laid_out_alike(const ucs_callbackq_t &empty);
+// As load_uct(), for a library of these names, the first that can be loaded.
 std::string load_uct(const char *name, const char *other, uct_functions *out);
 
 } // namespace smartint
