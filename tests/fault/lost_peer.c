@@ -3,6 +3,7 @@
 // Description: two ranks with a network between them, of which the second one breaks its connections.
 //   lost_peer begun     a send and a receive that had begun at either of them fail with an error
 //   lost_peer new       what that rank begins then fails with an error
+//   lost_peer fatal     as begun, and an error ends the job
 // Nothing of it waits for ever. The other rank only ends, where it is not said to do more.
 #include "check.h"
 
@@ -85,8 +86,11 @@ int main(int argc, char **argv) {
         VERIFY(in, n, key_of(250, other, i, 0), "message while all is well");
     }
     MPI(MPI_Barrier(MPI_COMM_WORLD));
-    MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    (argc > 1 && 0 == strcmp(argv[1], "begun") ? begun : new)(other);
+    const char *what = argc > 1 ? argv[1] : "begun";
+    if (0 != strcmp(what, "fatal")) {
+        MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    }
+    (0 == strcmp(what, "new") ? new : begun)(other);
     printf("# rank %d was told\n", my_rank);
     fflush(stdout);
     MPI(MPI_Finalize()); // no barrier before it: the ranks cannot reach each other

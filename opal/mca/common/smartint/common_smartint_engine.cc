@@ -267,6 +267,7 @@ void engine::stop() {
     by_slot_.clear();
     pending_.clear();
     deferred_.clear();
+    in_calls_.clear();
     network_.close();
     waker_.close();
     bells_.close();
