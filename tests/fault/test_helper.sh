@@ -183,6 +183,10 @@ interrupt_threads() {
         for task in "/proc/$pid/task"/*; do [ "$(cat "$task/comm" 2>/dev/null)" != smartint ] || echo "$task"; done
     done
 }
+bound_to() { # bound_to PID UNIT; sets ALLOWED
+    ALLOWED=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status")
+    [ "$ALLOWED" = "$2" ]
+}
 turns_are() {      # turns_are NANOSECONDS THREADS HELPER: of all of them; sets TURNS
     local threads task
     threads=$(interrupt_threads)
@@ -194,8 +198,8 @@ for unit in $(printf '%s\n' "${units%% *}" "${units##* }" | sort -u); do
     reached ready
     until_true 20 helper_up || complain "there is not one helper"
     helper=$(helper_pids)
-    allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$helper/status")
-    [ "$allowed" = "$unit" ] || complain "the helper may run on '$allowed', expected $unit"
+    # it is there before it has bound itself
+    until_true 20 bound_to "$helper" "$unit" || complain "the helper may run on '$ALLOWED', expected $unit"
     [ -z "$(turn /proc/self)" ] || until_true 10 turns_are 3000000 2 "$helper" ||
         complain "the turns of threads and helper take $TURNS ns, expected 3000000"
     goes_on_well

@@ -52,8 +52,8 @@ std::string value_of(const report &r) {
     return 0 == r.process ? r.value : r.value + std::string(", on ") + glue_host_of(r.process);
 }
 
-// Of the processes of a job on this node the first to have this to say, in these words: whoever makes a file for it in
-// the job's session directory, which Open MPI removes.
+// Of the processes of a job on this node the first to have this to say, about this peer or parameter: whoever makes a
+// file for it in the job's session directory, which Open MPI removes.
 enum class teller : std::uint8_t { this_one, another, unknown };
 
 teller who_tells(const report &r) {
@@ -61,9 +61,10 @@ teller who_tells(const report &r) {
     if (nullptr == session) {
         return teller::unknown;
     }
-    const std::size_t words = std::hash<std::string>()(value_of(r) + '\n' + r.detail);
-    const std::string path =
-        std::string(session) + "/smartint-told-" + topic_name(r.what) + '-' + std::to_string(words);
+    std::string path = std::string(session) + "/smartint-told-" + topic_name(r.what);
+    if (topic::lost_peer == r.what || topic::bad_parameter == r.what) {
+        path += '-' + std::to_string(std::hash<std::string>()(value_of(r)));
+    }
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return EEXIST == errno ? teller::another : teller::unknown;
@@ -72,18 +73,15 @@ teller who_tells(const report &r) {
     return teller::this_one;
 }
 
-// On few nodes each says it by itself; of many Open MPI's mpirun collects what they have to say.
-bool few_nodes(const job_shape &j) {
-    constexpr std::uint32_t few = 4;
-    return 0 != j.size && (j.size - 1) / j.local < few;
-}
+// On one node who has something to say says it; of several nodes Open MPI's mpirun collects it.
+bool one_node(const job_shape &j) { return 0 != j.size && j.size == j.local; }
 
 void show_here(const report &r) {
     glue_say_here(opal_show_help_string(help_file, topic_name(r.what), 1, host(), value_of(r).c_str(), r.detail));
 }
 
 void show(const report &r) {
-    switch (few_nodes(state().shape) ? who_tells(r) : teller::unknown) {
+    switch (one_node(state().shape) ? who_tells(r) : teller::unknown) {
     case teller::this_one:
         return show_here(r);
     case teller::another:
