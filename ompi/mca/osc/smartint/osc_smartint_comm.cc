@@ -25,8 +25,8 @@ int report(module &m, rma_error error) {
     const inside here;
     const rma_error found = engine::instance().one_sided().take_error(m.window);
     const rma_error told = rma_error::none != found ? found : error;
-    if (rma_error::none != told && reports_pending()) {
-        flush_reports();
+    if (rma_error::none != told) {
+        flush_reports(); // before the program's handler of errors ends the job
     }
     return mpi_error(told);
 }

@@ -32,7 +32,11 @@ public:
     layout_convertor() {} // nothing: most messages do without
     layout_convertor(const layout_convertor &) = delete;
     layout_convertor &operator=(const layout_convertor &) = delete;
-    ~layout_convertor() { release(); }
+    ~layout_convertor() {
+        if (by::nothing != by_) {
+            release();
+        }
+    }
     // Whether any thread may pack or unpack.
     bool prepare_send(const void *buf, std::size_t count, ompi_datatype_t *datatype);
     bool prepare_receive(void *buf, std::size_t count, ompi_datatype_t *datatype);

@@ -62,8 +62,8 @@ void engine::start_by(recv_op *op, near_way way) {
     switch (way) {
     case near_way::fragments:
         fly(op);
-        answer(op, wire::mode::copy,
-               0 != (op->rts_flags & wire::rts_readable)); // its sender is not armed: it was to be read
+        // a sender that was to be read is not armed
+        answer(op, wire::mode::copy, 0 != (op->rts_flags & wire::rts_readable));
         break;
     case near_way::streamed:
         op->streamed = true;

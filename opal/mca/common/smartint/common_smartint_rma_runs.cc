@@ -289,8 +289,9 @@ std::uint64_t rma_cursor::elements(std::uint64_t most) const {
     if (0 != run_ || 0 != piece_ || 0 != in_ || layout_->runs().size() > few) {
         return 0;
     }
-    const std::uint64_t n = std::min(most, left()) / layout_->element_bytes();
-    return n > 1 && layout_->element_pieces() <= few ? n : 0;
+    most = std::min(most, left());
+    return most >= 2 * layout_->element_bytes() && layout_->element_pieces() <= few ? most / layout_->element_bytes()
+                                                                                    : 0;
 }
 
 void rma_cursor::pass_elements(std::uint64_t count) {
@@ -385,38 +386,35 @@ bool same_shape(const rma_layout &a, const rma_layout &b) {
 // Whole elements, where both have the same or one has one piece for all of them. The bytes; 0: not so.
 std::uint64_t copy_alike(std::byte *to_base, rma_cursor &to, const std::byte *from_base, rma_cursor &from,
                          std::uint64_t bytes) {
-    const std::uint64_t t = to.elements(bytes);
-    const std::uint64_t f = from.elements(bytes);
-    if (0 != t && 0 != f && same_shape(to.layout(), from.layout())) {
-        const std::uint64_t n = std::min(t, f);
-        copy_elements(elements_of(to_base, to), elements_of(from_base, from), n);
-        to.pass_elements(n);
-        from.pass_elements(n);
-        return n * to.layout().element_bytes();
+    std::uint64_t there = to.elements(bytes);
+    std::uint64_t here = from.elements(bytes);
+    if (0 == there && 0 == here) {
+        return 0;
     }
-    if (0 != t) {
-        const rma_cursor::piece p = from.look(bytes);
-        const std::uint64_t n = std::min(t, p.bytes / to.layout().element_bytes());
-        copy_elements(elements_of(to_base, to), packed_elements(place_at(from_base, p.offset), to.layout()), n);
-        to.pass_elements(n);
-        const std::uint64_t copied = n * to.layout().element_bytes();
-        if (0 != n) {
-            from.advance(copied);
+    if (0 != there && 0 != here) {
+        if (same_shape(to.layout(), from.layout())) {
+            there = here = std::min(there, here);
+        } else { // of the larger one only the piece that comes next
+            (to.layout().element_bytes() > from.layout().element_bytes() ? there : here) = 0;
         }
-        return copied;
     }
-    if (0 != f) {
-        const rma_cursor::piece p = to.look(bytes);
-        const std::uint64_t n = std::min(f, p.bytes / from.layout().element_bytes());
-        copy_elements(packed_elements(place_at(to_base, p.offset), from.layout()), elements_of(from_base, from), n);
-        from.pass_elements(n);
-        const std::uint64_t copied = n * from.layout().element_bytes();
-        if (0 != n) {
-            to.advance(copied);
-        }
-        return copied;
+    const rma_layout &shape = 0 != there ? to.layout() : from.layout();
+    const auto in_piece = [&](const rma_cursor &c) { return c.look(bytes).bytes / shape.element_bytes(); };
+    const std::uint64_t n = 0 == there  ? std::min(here, in_piece(to))
+                            : 0 == here ? std::min(there, in_piece(from))
+                                        : here;
+    if (0 == n) {
+        return 0;
     }
-    return 0;
+    const auto side = [&](const std::byte *base, const rma_cursor &c, bool elements) {
+        return elements ? elements_of(base, c) : packed_elements(place_at(base, c.look(bytes).offset), shape);
+    };
+    copy_elements(side(to_base, to, 0 != there), side(from_base, from, 0 != here), n);
+    const std::uint64_t copied = n * shape.element_bytes();
+    const auto go_on = [&](rma_cursor &c, bool elements) { elements ? c.pass_elements(n) : c.advance(copied); };
+    go_on(to, 0 != there);
+    go_on(from, 0 != here);
+    return copied;
 }
 
 } // namespace
