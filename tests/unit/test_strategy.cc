@@ -100,6 +100,51 @@ TEST(arrival_rates, looks_in_a_row_are_one_and_slower_ones_count_little_by_littl
     EXPECT_NEAR(2000, l.rate.nearly_here_us(5000 + 12288), 20);
 }
 
+// A network that brings so many bytes a microsecond, and sockets with room for so many; what look_pace makes of it.
+traffic settled_look(look_pace *pace, std::uint64_t rate, std::uint64_t room, bool sends,
+                     std::uint32_t fastest_us = 50) {
+    traffic found;
+    for (int i = 0; i < 100; ++i) {
+        const std::uint64_t bytes = std::min(rate * pace->us(), room);
+        found = sends ? traffic{0, bytes} : traffic{bytes, 0};
+        pace->adapt(found, fastest_us);
+    }
+    return found;
+}
+
+TEST(look_paces, rare_where_sockets_hold_much_and_never_so_rare_that_they_are_full) {
+    for (const std::uint64_t held : {65536, 131072, 262144, 6291456}) {
+        for (const std::uint64_t rate : {12, 125, 1250}) {
+            look_pace pace(held);
+            const traffic found = settled_look(&pace, rate, held / 4 * 3, false, 5);
+            EXPECT_LT(found.arrived, held / 4 * 3) << held << ", " << rate << ": the network waits for the receiver";
+            if (pace.us() < look_pace::slowest_us) {
+                EXPECT_GE(found.arrived, std::min(held / 2, look_pace::most_per_look) / 2) << held << ", " << rate;
+            }
+            EXPECT_LE(pace.us(), look_pace::slowest_us);
+        }
+    }
+}
+
+TEST(look_paces, what_is_sent_is_looked_at_more_often) {
+    look_pace pace(6291456);
+    EXPECT_LE(look_pace::most_per_look / 2, settled_look(&pace, 125, 6291456, false).arrived);
+    const traffic found = settled_look(&pace, 125, 6291456, true);
+    EXPECT_LE(found.sent, look_pace::sent_per_look * 5 / 4);
+    EXPECT_GE(found.sent, look_pace::sent_per_look / 2);
+}
+
+TEST(look_paces, as_if_sockets_held_little_where_that_is_not_known) {
+    look_pace pace(0);
+    EXPECT_LE(settled_look(&pace, 125, 6291456, false).arrived, look_pace::sent_per_look * 5 / 4);
+}
+
+TEST(look_paces, not_more_often_than_the_parameter_says) {
+    look_pace pace(65536);
+    settled_look(&pace, 12500, 1 << 30, false, 300);
+    EXPECT_EQ(300U, pace.us());
+}
+
 class sleeping : public ::testing::TestWithParam<strategy_kind> {};
 
 TEST_P(sleeping, calls_its_thread_for_a_match_and_for_work_it_does_not_know_of) {

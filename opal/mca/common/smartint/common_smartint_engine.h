@@ -545,7 +545,7 @@ private:
     network network_;
     unsigned network_tick_ = 0;
     std::uint64_t network_time_ = 0; // tick_ns() when nobody waited and it was looked at
-    std::uint64_t bytes_moved_ = 0;  // by rendezvous in messages, either way
+    traffic traffic_;                // of rendezvous in messages, and one-sided
     std::size_t early_bytes_ = 0;    // of messages whose senders went on before they were out
     unsigned queued_ = 0;            // counted messages that wait for room in a transport, and one for tail_
     bool tail_ = false;              // the network has something of what it took, see holds_tail

@@ -127,7 +127,7 @@ bool engine::pump_fragments(send_op *op) {
             return true;
         }
         op->moved += bytes;
-        bytes_moved_ += bytes;
+        traffic_.sent += bytes;
     }
     if (op->moved != op->wanted || op->writing) {
         return false;
@@ -207,7 +207,7 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
 
 void engine::consumed(recv_op *op, std::uint64_t bytes) {
     op->moved += bytes;
-    bytes_moved_ += bytes;
+    traffic_.arrived += bytes;
     if (op->moved >= op->received) {
         complete(op);
         return;

@@ -123,13 +123,13 @@ inline bool engine::network_is_due() {
 // The thread takes what has come, here and from the network: it is not rung for what follows a message that it was rung
 // for.
 inline unsigned engine::look_at_ring(bool by_thread) {
-    const std::uint64_t before = bytes_moved_;
+    const std::uint64_t before = traffic_.both();
     if (by_thread) {
         relied_on_ = ring_.asked(); // what is asked for behind this look is none of it, see wanted_again()
     }
     unsigned n = poll_ring();
     unsigned events = n;
-    while (by_thread && n >= ring_batch && bytes_moved_ - before < thread_turn && events < thread_turn_events) {
+    while (by_thread && n >= ring_batch && traffic_.both() - before < thread_turn && events < thread_turn_events) {
         n = poll_ring();
         events += n;
     }
@@ -142,8 +142,9 @@ unsigned engine::look_at_network() {
     listening_.refused = false;
     if (by_thread_) {
         // A socket gives one message's worth per call; the thread takes what has come since its last look.
-        const std::uint64_t before = bytes_moved_;
-        for (unsigned more = n; 0 != more && bytes_moved_ - before < thread_turn && n < thread_turn_events; n += more) {
+        const std::uint64_t before = traffic_.both();
+        for (unsigned more = n; 0 != more && traffic_.both() - before < thread_turn && n < thread_turn_events;
+             n += more) {
             more = network_.progress();
         }
     }
@@ -291,7 +292,7 @@ void engine::deliver_completions() {
 
 thread_view engine::look() {
     thread_view v;
-    v.moved = bytes_moved_;
+    v.moved = traffic_;
     if (board_.attached()) {
         matched_hint_ = board_.settle() || matched_hint_;
         v.matched = board_.any_matched();

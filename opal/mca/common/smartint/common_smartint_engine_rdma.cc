@@ -80,7 +80,7 @@ bool engine::pump_read(recv_op *op) {
     endpoint *ep = op->peer;
     while (!op->reading) {
         op->moved += op->reading_bytes; // of the one before
-        bytes_moved_ += op->reading_bytes;
+        traffic_.arrived += op->reading_bytes;
         op->reading_bytes = 0;
         if (op->failed || op->moved >= op->received) {
             return true;

@@ -213,7 +213,7 @@ void engine::on_eager(endpoint *from, const std::byte *data, std::uint32_t bytes
         refuse();
         return;
     }
-    bytes_moved_ += nullptr == from ? bytes : 0; // by the network
+    traffic_.arrived += nullptr == from ? bytes : 0; // by the network
     const match_key k{m.context, m.source, m.tag};
     recv_op *op = meet_receive(k);
     if (nullptr == op) {

@@ -9,6 +9,7 @@
 #include "common_smartint_strategy_helper.h"
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "common_smartint_log.h"
@@ -19,8 +20,6 @@ namespace {
 
 constexpr std::uint32_t quiet_us = 5000; // between looks at a transfer that stands still
 constexpr std::uint32_t locked_retry_us = 50;
-constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold at 200 Mbit/s
-constexpr std::uint64_t bytes_per_look = 65536;
 constexpr std::uint64_t last_bytes = 12288; // of what is awaited: they are listened for
 constexpr std::int64_t shortest_sample_us = 100;
 constexpr std::uint32_t most_vain = 4;        // wakes by the transport, see on_descriptor
@@ -32,9 +31,18 @@ bool idle(const thread_view &view) {
     return !view.matched && !view.network && !view.copies && !view.listens && !view.awaited && !view.expects;
 }
 
+// What a socket's buffer for what arrives may grow to here; 0: not known.
+std::uint64_t held_by_sockets() {
+    std::uint64_t least = 0, usual = 0, most = 0;
+    std::ifstream("/proc/sys/net/ipv4/tcp_rmem") >> least >> usual >> most;
+    return most;
+}
+
 bool wanted(const thread_view &view) { return view.more || !idle(view); }
 
 } // namespace
+
+helper_strategy::helper_strategy() : pace_(held_by_sockets()) {}
 
 void helper_strategy::run(interrupt_thread &t) {
     ask_for_short_turns(t.the_engine().settings().turn_us);
@@ -91,7 +99,7 @@ void helper_strategy::learn(engine &e, const interrupt_thread::causes &causes, u
                             thread_view *view) {
     const bool flows = view->network || view->expects || view->awaited;
     const auto now = flows || view->matched ? std::chrono::steady_clock::now() : arrival_rate::time{};
-    rate_.look(view->moved, flows, now);
+    rate_.look(view->moved.both(), flows, now);
     if (patience_.over(view->matched, 0 != events, now)) {
         e.counters().add(stat::wakes_futile);
         view->matched = e.give_up_matches();
@@ -220,7 +228,7 @@ bool helper_strategy::without_timer(const thread_view &view, unsigned events) co
 
 void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, unsigned events) {
     engine &e = t.the_engine();
-    const std::uint64_t moved = view.moved - moved_before_;
+    const traffic moved{view.moved.arrived - moved_before_.arrived, view.moved.sent - moved_before_.sent};
     moved_before_ = view.moved;
     const bool watch = on_descriptor(view, events);
     const bool flows = view.network || view.expects;
@@ -231,16 +239,16 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
     } else if (0 != events) {
         quiet_ = 0;
         if (flows) {
-            adapt(moved, e.settings().pace_us);
+            pace_.adapt(moved, e.settings().pace_us);
         }
         const std::uint32_t nap = view.awaited ? rate_.nearly_here_us(view.due) : 0;
-        const std::uint32_t pace = flows || !watch ? pace_us_ : quiet_us;
+        const std::uint32_t pace = flows || !watch ? pace_.us() : quiet_us;
         t.set_timer(0 == nap ? pace : flows ? std::min(nap, pace) : nap);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
         ++quiet_;
-        const std::uint32_t wait = std::min(quiet_us, pace_us_ << std::min(quiet_, 6U));
+        const std::uint32_t wait = std::min(quiet_us, pace_.us() << std::min(quiet_, 6U));
         t.set_timer(timer ? wait : 0);
     }
     if (often_ && !flows && !view.matched) { // by the clock, as long as that goes on
@@ -253,15 +261,17 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
     }
 }
 
-// So that a look finds about bytes_per_look: a slow network is looked at rarely. Each
-// look costs the application two switches and what it has in its caches.
-void helper_strategy::adapt(std::uint64_t moved, std::uint32_t fastest_us) {
-    if (moved < bytes_per_look / 2) {
-        pace_us_ += pace_us_ / 2;
-    } else if (moved > bytes_per_look / 4 * 5) {
-        pace_us_ /= 2;
+// Half of it is the kernel's own; and what is never found, as there is no room for it, would never be too much.
+look_pace::look_pace(std::uint64_t held) : arrives_(0 == held ? sent_per_look : std::min(held / 2, most_per_look)) {}
+
+void look_pace::adapt(const traffic &moved, std::uint32_t fastest_us) {
+    const std::uint64_t aim = moved.sent > moved.arrived ? sent_per_look : arrives_;
+    if (moved.both() < aim / 2) {
+        us_ += us_ / 2;
+    } else if (moved.both() > aim / 4 * 5) {
+        us_ /= 2;
     }
-    pace_us_ = std::max(std::min(pace_us_, slowest_us), fastest_us);
+    us_ = std::max(std::min(us_, slowest_us), fastest_us);
 }
 
 bool notice_patience::over(bool matched, bool came, time now) {
@@ -302,7 +312,7 @@ std::uint32_t arrival_rate::nearly_here_us(std::uint64_t due) const {
     if (0 == rate_ || due <= last_bytes) {
         return 0;
     }
-    const std::uint64_t us = std::min<std::uint64_t>((due - last_bytes) * 1024 / rate_, slowest_us);
+    const std::uint64_t us = std::min<std::uint64_t>((due - last_bytes) * 1024 / rate_, look_pace::slowest_us);
     return us < worth_a_nap_us ? 0 : static_cast<std::uint32_t>(us);
 }
 

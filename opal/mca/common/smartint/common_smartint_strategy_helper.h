@@ -28,6 +28,25 @@ private:
     bool flowed_ = false;
 };
 
+// How long the thread sleeps from look to look while data flows. Each look costs the application two switches and
+// what it has in its caches, so that the fewer the better; but no more must come in between than sockets hold, or
+// the network waits. Of what is sent that is little: it follows what is under way, and not what is possible.
+class look_pace {
+public:
+    static constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold at 200 Mbit/s
+    static constexpr std::uint64_t sent_per_look = 65536;
+    static constexpr std::uint64_t most_per_look = 524288;
+    // held: bytes that a socket may hold of what arrives; 0: not known.
+    explicit look_pace(std::uint64_t held);
+    // moved: since the last look. fastest_us: smartint_pace_us.
+    void adapt(const traffic &moved, std::uint32_t fastest_us);
+    std::uint32_t us() const { return us_; }
+
+private:
+    std::uint64_t arrives_; // so much is to come from look to look
+    std::uint32_t us_ = 200;
+};
+
 // How long to go on looking for a message whose notice came before it. By the clock: the transport's descriptor may
 // tell of something all the time that is no message yet, as while two processes connect to each other.
 class notice_patience {
@@ -63,6 +82,7 @@ private:
 
 class helper_strategy : public strategy {
 public:
+    helper_strategy();
     bool needs_thread() const override { return true; }
     bool arm() const override { return true; }
     bool leave(bool fresh, bool work, bool asleep) const override { return fresh || (work && asleep); }
@@ -77,10 +97,9 @@ private:
     bool on_descriptor(const thread_view &view, unsigned events) const;
     bool without_timer(const thread_view &view, unsigned events) const;
     void sleep_how(interrupt_thread &t, const thread_view &view, unsigned events);
-    void adapt(std::uint64_t moved, std::uint32_t fastest_us);
 
-    std::uint64_t moved_before_ = 0;
-    std::uint32_t pace_us_ = 200;
+    traffic moved_before_;
+    look_pace pace_;
     arrival_rate rate_; // changes in serve() only: all of sleep_how() follows one view
     notice_patience patience_;
     call_rate call_rate_;

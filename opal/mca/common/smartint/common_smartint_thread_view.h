@@ -8,17 +8,24 @@
 
 namespace smartint {
 
+// Bytes so far, by messages or what is done by them.
+struct traffic {
+    std::uint64_t arrived = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t both() const { return arrived + sent; }
+};
+
 struct thread_view {
-    bool network = false;    // look again soon: transfers by messages or the network, copies whose rest others move
-    bool awaited = false;    // a short exchange is under way
-    bool matched = false;    // a request is matched and its message is not here yet
-    bool copies = false;     // direct copies are open
-    bool expects = false;    // many whole messages are to come from the network
-    bool listens = false;    // something is under way, and the strategy sleeps on the transport
-    int transport = -1;      // its descriptor; -1: none to sleep on
-    bool more = false;       // pass once more, when the gate has been open
-    std::uint64_t moved = 0; // bytes of messages so far: how fast is the network?
-    std::uint64_t due = 0;   // bytes that are known to come, where nothing else is awaited
+    bool network = false;  // look again soon: transfers by messages or the network, copies whose rest others move
+    bool awaited = false;  // a short exchange is under way
+    bool matched = false;  // a request is matched and its message is not here yet
+    bool copies = false;   // direct copies are open
+    bool expects = false;  // many whole messages are to come from the network
+    bool listens = false;  // something is under way, and the strategy sleeps on the transport
+    int transport = -1;    // its descriptor; -1: none to sleep on
+    bool more = false;     // pass once more, when the gate has been open
+    traffic moved;         // how fast is the network?
+    std::uint64_t due = 0; // bytes that are known to come, where nothing else is awaited
 };
 
 } // namespace smartint
