@@ -75,7 +75,7 @@ int create_named_file(const char *directory, std::uint64_t bytes, std::uint64_t 
     if (fd < 0) {
         return -errno;
     }
-    const std::string own = "/proc/self/fd/" + std::to_string(fd);
+    const std::string own = "/proc/thread-self/fd/" + std::to_string(fd);
     int error = 0 == ::fchmod(fd, 0600) ? reserve_memory(fd, bytes) : errno; // whatever the program's umask takes
     if (0 == error &&
         0 != ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_of(directory, *name).c_str(), AT_SYMLINK_FOLLOW)) {

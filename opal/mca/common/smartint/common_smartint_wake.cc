@@ -151,7 +151,7 @@ bool rings(int fd) {
         return true;
     }
     char what[32];
-    const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), what, sizeof(what));
+    const ssize_t n = ::readlink(("/proc/thread-self/fd/" + std::to_string(fd)).c_str(), what, sizeof(what));
     return n > 0 && std::string_view(what, static_cast<std::size_t>(n)) == "anon_inode:[eventfd]";
 }
 
