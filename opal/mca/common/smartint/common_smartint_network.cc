@@ -410,6 +410,12 @@ std::vector<void *> network::take_lost() {
     }
     std::vector<void *> out;
     for (uct_ep_h ep : endpoints) {
+        const auto broken = std::find_if(impl_->connections.begin(), impl_->connections.end(),
+                                         [ep](const network_connection *c) { return !c->adopted && ep == c->ep; });
+        if (impl_->connections.end() != broken) { // of no use to whoever would adopt it, and nobody else has it
+            impl_->drop(*broken);
+            continue;
+        }
         for (network_connection *c : impl_->connections) {
             // over whose endpoint the peer was asked for its own: the answer won't come
             if (ep == c->ep || (!c->ready && ep == c->asked)) {
