@@ -271,6 +271,33 @@ TEST_F(engines_of_two_nodes, what_a_peer_sent_before_it_was_lost_is_received) {
     EXPECT_EQ(0U, engine_access::outstanding(n.b));
 }
 
+// So that the thread, which sleeps by the clock meanwhile, is there when it ends.
+TEST_F(engines_of_two_nodes, how_much_of_a_message_is_to_come_is_known_from_its_answer_on) {
+    constexpr std::uint64_t bytes = 900000;
+    network_pair n(with("copy"));
+    test_send s;
+    test_recv r;
+    s.aim(n.to_b, bytes, 1, ctx, 0, tag);
+    r.aim(bytes, ctx, 0, tag);
+    const auto coming = [&n] {
+        n.b.enter();
+        const std::uint64_t left = n.b.look().coming;
+        n.b.leave();
+        return left;
+    };
+    n.receive(n.b, r);
+    EXPECT_EQ(0U, coming()) << "nobody has announced it";
+    n.send(n.a, s);
+    n.drive("it is answered", [&] { return 0 != engine_access::in_flight(n.b); });
+    EXPECT_EQ(bytes - r.moved, coming());
+    n.drive("some of it", [&] { return 0 != r.moved; });
+    ASSERT_EQ(0U, r.delivered) << "all is there already: the test is none";
+    EXPECT_EQ(bytes - r.moved, coming());
+    n.drive("both", [&] { return 1 == s.delivered && 1 == r.delivered; });
+    EXPECT_EQ(0U, coming());
+    EXPECT_EQ(-1, r.differs(bytes, 1));
+}
+
 TEST_F(engines_of_two_nodes, a_receive_of_whose_data_nothing_comes_any_more_fails) {
     network_pair n(with("copy"));
     test_send s;

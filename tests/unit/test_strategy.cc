@@ -85,6 +85,16 @@ TEST(arrival_rates, what_came_while_nothing_was_awaited_says_nothing) {
     EXPECT_EQ(us, l.rate.nearly_here_us(50000));
 }
 
+TEST(arrival_rates, all_of_it_is_here_rather_later_than_the_best_of_late) {
+    looks l;
+    EXPECT_EQ(0U, l.rate.here_us(100000)) << "nothing is known";
+    l.look(50000, 10);
+    l.look(25000, 1000); // 25 bytes a microsecond
+    EXPECT_NEAR(1125, l.rate.here_us(25000), 5);
+    EXPECT_EQ(0U, l.rate.here_us(0));
+    EXPECT_LE(l.rate.here_us(1ULL << 40), 4000U) << "a peer says how much it is";
+}
+
 TEST(arrival_rates, looks_in_a_row_are_one_and_slower_ones_count_little_by_little) {
     looks l;
     l.look(0, 10);

@@ -555,7 +555,6 @@ private:
     unsigned awaited_ = 0;           // one-sided exchanges of little data: their next message is wanted at once
     std::uint64_t due_ = 0;          // bytes of theirs that are known to come
     unsigned near_ = 0;              // of in_flight_ and awaited_: inside the node, so the network has nothing of it
-
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;
     std::vector<endpoint *> by_slot_;
@@ -564,6 +563,7 @@ private:
 
     matcher matcher_;
     id_table<recv_op> receives_;
+    std::uint64_t arriving_ = 0; // the one of them whose data came last, or is to come
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
     send_op **active_tail_ = &active_head_;

@@ -208,6 +208,7 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
 void engine::consumed(recv_op *op, std::uint64_t bytes) {
     op->moved += bytes;
     traffic_.arrived += bytes;
+    arriving_ = op->id;
     if (op->moved >= op->received) {
         complete(op);
         return;

@@ -315,6 +315,11 @@ thread_view engine::look() {
     v.more = ring_goes_on_ || (rma_ && rma_->more());
     v.awaited = 0 != awaited_;
     v.due = 1 == awaited_ ? due_ : 0;
+    if (const recv_op *op = receives_.find(arriving_); nullptr != op && op->in_flight) {
+        v.coming = op->received - op->moved;
+    } else if (rma_) {
+        v.coming = rma_->coming();
+    }
     v.expects = expects_;
     // Handing over may have queued. And a record that somebody counts on may stand behind one that is being written.
     const bool relied_on = board_.attached() && !ring_broken_ && 0 != ring_.asked();

@@ -64,6 +64,7 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
 // key: r.key_bytes of it
 void engine::start_by_network(recv_op *op, const wire::rendezvous &r, const std::byte *key) {
     fly(op);
+    arriving_ = op->id;
     if (start_read(op, r, key)) {
         return;
     }

@@ -286,14 +286,14 @@ void rma::fly(rma_peer *p, rma_peer::flight now) {
         e_.awaited_ += rma_peer::flight::brisk == f ? by : 0;
         e_.near_ += rma_peer::flight::none != f && route::shared == p->ep->way ? by : 0;
     };
+    (rma_peer::flight::bulk == p->flying ? coming_ : e_.due_) -= p->due;
     if (now != p->flying) {
         count(p->flying, -1U);
         count(now, 1);
         p->flying = now;
     }
-    e_.due_ -= p->due;
-    p->due = rma_peer::flight::brisk == now ? p->incoming + p->fetching + p->getting : 0;
-    e_.due_ += p->due;
+    p->due = rma_peer::flight::none == now ? 0 : p->incoming + p->fetching + p->getting;
+    (rma_peer::flight::bulk == now ? coming_ : e_.due_) += p->due;
 }
 
 unsigned rma::progress(bool by_thread) {

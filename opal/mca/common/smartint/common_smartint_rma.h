@@ -120,6 +120,7 @@ public:
     bool active() const { return !active_.empty() || !losing_.empty(); }
     unsigned progress(bool by_thread);
     void take_what_is_postponed();                          // the interrupt thread's, after a pass
+    std::uint64_t coming() const { return coming_; }        // bytes of bulk transfers that are on their way here
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                                          // application thread: hooks().rma_done
     bool unasked() const { return !unasked_peers_.empty() || !unasked_windows_.empty(); }
@@ -346,7 +347,8 @@ private:
     bool in_progress_ = false;
     bool in_operation_ = false; // this pass is one that a call makes which begins one
     bool more_ = false;
-    unsigned since_pass_ = 0;           // operations
+    unsigned since_pass_ = 0; // operations
+    std::uint64_t coming_ = 0;
     std::uint64_t budget_ = UINT64_MAX; // bytes that may still be copied inside the node in this pass
     rma_bursts bursts_;
     std::vector<std::byte> packed_;   // data of a message, gathered

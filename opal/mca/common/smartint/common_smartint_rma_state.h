@@ -233,7 +233,7 @@ struct rma_peer {
     bool unasked = false; // in that of those that may have to arm when the application's wait is over
     enum class flight : std::uint8_t { none, brisk, bulk };
     flight flying = flight::none; // counted by the engine as under way
-    std::uint64_t due = 0;        // bytes that are known to come, of a brisk one; in the engine's sum
+    std::uint64_t due = 0; // bytes that are known to come; of a brisk one in the engine's sum, of a bulk one in rma's
 };
 
 static_assert(sizeof(rma_peer) <= 512); // onesided.md: half a KiB for each

@@ -19,6 +19,7 @@ namespace smartint {
 namespace {
 
 constexpr std::uint32_t quiet_us = 5000; // between looks at a transfer that stands still
+constexpr std::uint32_t soon_us = 500;   // the first of them, halved
 constexpr std::uint32_t locked_retry_us = 50;
 constexpr std::uint64_t last_bytes = 12288; // of what is awaited: they are listened for
 constexpr std::int64_t shortest_sample_us = 100;
@@ -242,13 +243,16 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
             pace_.adapt(moved, e.settings().pace_us);
         }
         const std::uint32_t nap = view.awaited ? rate_.nearly_here_us(view.due) : 0;
-        const std::uint32_t pace = flows || !watch ? pace_.us() : quiet_us;
+        std::uint32_t pace = flows || !watch ? pace_.us() : quiet_us;
+        if (const std::uint32_t end = rate_.here_us(view.coming); flows && 0 != end) { // whoever sent it may wait
+            pace = std::max(std::min(pace, end), e.settings().pace_us);
+        }
         t.set_timer(0 == nap ? pace : flows ? std::min(nap, pace) : nap);
     } else {
         // Nothing this time. Data under way: once more by the clock; else sleep on the
         // descriptor, with a slow timer as a backstop.
         ++quiet_;
-        const std::uint32_t wait = std::min(quiet_us, pace_.us() << std::min(quiet_, 6U));
+        const std::uint32_t wait = std::min(quiet_us, std::min(pace_.us(), soon_us) << std::min(quiet_, 6U));
         t.set_timer(timer ? wait : 0);
     }
     if (often_ && !flows && !view.matched) { // by the clock, as long as that goes on
@@ -314,6 +318,13 @@ std::uint32_t arrival_rate::nearly_here_us(std::uint64_t due) const {
     }
     const std::uint64_t us = std::min<std::uint64_t>((due - last_bytes) * 1024 / rate_, look_pace::slowest_us);
     return us < worth_a_nap_us ? 0 : static_cast<std::uint32_t>(us);
+}
+
+// The rate is the best of late, so that it takes rather longer: a look too early is one too many.
+std::uint32_t arrival_rate::here_us(std::uint64_t bytes) const {
+    return 0 == rate_
+               ? 0
+               : static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes * 1152 / rate_, look_pace::slowest_us));
 }
 
 std::unique_ptr<strategy> make_helper() { return std::make_unique<helper_strategy>(); }

@@ -20,6 +20,8 @@ public:
     void look(std::uint64_t moved, bool flows, time now);
     // Until all but the last of so many bytes are here, us; 0: soon, or who knows.
     std::uint32_t nearly_here_us(std::uint64_t due) const;
+    // Until so many are here, us, an eighth added; 0: at once, or not known.
+    std::uint32_t here_us(std::uint64_t bytes) const;
 
 private:
     std::uint64_t rate_ = 0; // bytes in 1024 us, the best of late; 0: not known

@@ -16,16 +16,17 @@ struct traffic {
 };
 
 struct thread_view {
-    bool network = false;  // look again soon: transfers by messages or the network, copies whose rest others move
-    bool awaited = false;  // a short exchange is under way
-    bool matched = false;  // a request is matched and its message is not here yet
-    bool copies = false;   // direct copies are open
-    bool expects = false;  // many whole messages are to come from the network
-    bool listens = false;  // something is under way, and the strategy sleeps on the transport
-    int transport = -1;    // its descriptor; -1: none to sleep on
-    bool more = false;     // pass once more, when the gate has been open
-    traffic moved;         // how fast is the network?
-    std::uint64_t due = 0; // bytes that are known to come, where nothing else is awaited
+    bool network = false;     // look again soon: transfers by messages or the network, copies whose rest others move
+    bool awaited = false;     // a short exchange is under way
+    bool matched = false;     // a request is matched and its message is not here yet
+    bool copies = false;      // direct copies are open
+    bool expects = false;     // many whole messages are to come from the network
+    bool listens = false;     // something is under way, and the strategy sleeps on the transport
+    int transport = -1;       // its descriptor; -1: none to sleep on
+    bool more = false;        // pass once more, when the gate has been open
+    traffic moved;            // how fast is the network?
+    std::uint64_t due = 0;    // bytes that are known to come, where nothing else is awaited
+    std::uint64_t coming = 0; // of large messages: bytes, at least, until one of them is whole; 0: not known
 };
 
 } // namespace smartint
