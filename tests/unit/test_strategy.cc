@@ -140,13 +140,13 @@ TEST(look_paces, what_is_sent_is_looked_at_more_often) {
     look_pace pace(6291456);
     EXPECT_LE(look_pace::most_per_look / 2, settled_look(&pace, 125, 6291456, false).arrived);
     const traffic found = settled_look(&pace, 125, 6291456, true);
-    EXPECT_LE(found.sent, look_pace::sent_per_look * 5 / 4);
-    EXPECT_GE(found.sent, look_pace::sent_per_look / 2);
+    EXPECT_LE(found.other, look_pace::least_per_look * 5 / 4);
+    EXPECT_GE(found.other, look_pace::least_per_look / 2);
 }
 
 TEST(look_paces, as_if_sockets_held_little_where_that_is_not_known) {
     look_pace pace(0);
-    EXPECT_LE(settled_look(&pace, 125, 6291456, false).arrived, look_pace::sent_per_look * 5 / 4);
+    EXPECT_LE(settled_look(&pace, 125, 6291456, false).arrived, look_pace::least_per_look * 5 / 4);
 }
 
 TEST(look_paces, not_more_often_than_the_parameter_says) {

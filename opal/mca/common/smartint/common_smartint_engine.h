@@ -563,7 +563,7 @@ private:
 
     matcher matcher_;
     id_table<recv_op> receives_;
-    std::uint64_t arriving_ = 0; // the one of them whose data came last, or is to come
+    std::uint64_t arriving_ = 0; // by the network: the one of them whose data came last, or is to come
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
     send_op **active_tail_ = &active_head_;

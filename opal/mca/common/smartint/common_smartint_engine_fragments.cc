@@ -127,7 +127,7 @@ bool engine::pump_fragments(send_op *op) {
             return true;
         }
         op->moved += bytes;
-        traffic_.sent += bytes;
+        traffic_.other += bytes;
     }
     if (op->moved != op->wanted || op->writing) {
         return false;
@@ -207,8 +207,9 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
 
 void engine::consumed(recv_op *op, std::uint64_t bytes) {
     op->moved += bytes;
-    traffic_.arrived += bytes;
-    arriving_ = op->id;
+    const bool by_network = route::network == op->peer->way;
+    traffic_.come(by_network, bytes);
+    arriving_ = by_network ? op->id : arriving_;
     if (op->moved >= op->received) {
         complete(op);
         return;

@@ -292,7 +292,9 @@ void rma::fly(rma_peer *p, rma_peer::flight now) {
         count(now, 1);
         p->flying = now;
     }
-    p->due = rma_peer::flight::none == now ? 0 : p->incoming + p->fetching + p->getting;
+    const bool counted =
+        rma_peer::flight::brisk == now || (rma_peer::flight::bulk == now && route::network == p->ep->way);
+    p->due = counted ? p->incoming + p->fetching + p->getting : 0;
     (rma_peer::flight::bulk == now ? coming_ : e_.due_) += p->due;
 }
 

@@ -89,7 +89,7 @@ void rma::take_in(rma_peer *p, const std::byte *message, std::uint32_t bytes) {
     }
     const std::size_t before = sizeof(h) + h.runs * sizeof(rma_run);
     const auto left = static_cast<std::uint32_t>(bytes - before);
-    e_.traffic_.arrived += left;
+    e_.traffic_.come(route::network == p->ep->way, left);
     handle(p, h, arrived_, message + before, left);
 }
 

@@ -341,7 +341,7 @@ std::uint64_t rma::open_part(rma_peer *p, const wire::rma_part &part, const std:
         arrived_.push_back({static_cast<std::int64_t>(part.at), part.bytes, 0, 1});
     }
     h.runs = static_cast<std::uint32_t>(arrived_.size());
-    e_.traffic_.arrived += behind;
+    e_.traffic_.come(route::network == p->ep->way, behind);
     handle(p, h, arrived_, data + id_bytes, static_cast<std::uint32_t>(behind - id_bytes));
     return behind;
 }

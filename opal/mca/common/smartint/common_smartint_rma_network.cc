@@ -154,7 +154,7 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
         }
         p->unflushed = p->unflushed || put;
         s.begun += bytes;
-        (put ? e_.traffic_.sent : e_.traffic_.arrived) += bytes;
+        (put ? e_.traffic_.other : e_.traffic_.arrived) += bytes;
     }
     if (!connected) {
         return step::blocked;

@@ -205,7 +205,7 @@ rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *ru
     switch (result) {
     case engine::am_result::sent:
         ep->rma_out = head.sequence;
-        e_.traffic_.sent += bytes;
+        e_.traffic_.other += bytes;
         return step::done;
     case engine::am_result::full:
         return step::full;

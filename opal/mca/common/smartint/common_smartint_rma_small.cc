@@ -148,7 +148,7 @@ rma::step rma::send_short(rma_peer *p, wire::rma_short_head &h, const std::byte 
         return step::full;
     }
     ep->rma_out = h.sequence;
-    e_.traffic_.sent += bytes;
+    e_.traffic_.other += bytes;
     return step::done;
 }
 
@@ -164,7 +164,7 @@ void rma::arrive_short(endpoint *from, const std::byte *data, std::uint32_t byte
         return;
     }
     if (wire::rma_kind::data == h.kind) {
-        e_.traffic_.arrived += bytes;
+        e_.traffic_.other += bytes;
         note_answer(p, h.flags);
         if (rma_item *i = asked_for(p, h.id); nullptr != i) {
             data_came(i, h.at, data, bytes);
@@ -204,7 +204,7 @@ bool rma::serve_short(rma_peer *p, const wire::rma_short_head &h, const std::byt
         }
     }
     count_served(p, h.kind);
-    e_.traffic_.arrived += bytes;
+    e_.traffic_.other += bytes;
     return true;
 }
 

@@ -229,7 +229,7 @@ bool helper_strategy::without_timer(const thread_view &view, unsigned events) co
 
 void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, unsigned events) {
     engine &e = t.the_engine();
-    const traffic moved{view.moved.arrived - moved_before_.arrived, view.moved.sent - moved_before_.sent};
+    const traffic moved{view.moved.arrived - moved_before_.arrived, view.moved.other - moved_before_.other};
     moved_before_ = view.moved;
     const bool watch = on_descriptor(view, events);
     const bool flows = view.network || view.expects;
@@ -266,10 +266,10 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
 }
 
 // Half of it is the kernel's own; and what is never found, as there is no room for it, would never be too much.
-look_pace::look_pace(std::uint64_t held) : arrives_(0 == held ? sent_per_look : std::min(held / 2, most_per_look)) {}
+look_pace::look_pace(std::uint64_t held) : arrives_(0 == held ? least_per_look : std::min(held / 2, most_per_look)) {}
 
 void look_pace::adapt(const traffic &moved, std::uint32_t fastest_us) {
-    const std::uint64_t aim = moved.sent > moved.arrived ? sent_per_look : arrives_;
+    const std::uint64_t aim = moved.arrived > moved.other ? arrives_ : least_per_look;
     if (moved.both() < aim / 2) {
         us_ += us_ / 2;
     } else if (moved.both() > aim / 4 * 5) {

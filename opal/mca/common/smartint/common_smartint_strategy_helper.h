@@ -32,11 +32,12 @@ private:
 
 // How long the thread sleeps from look to look while data flows. Each look costs the application two switches and
 // what it has in its caches, so that the fewer the better; but no more must come in between than sockets hold, or
-// the network waits. Of what is sent that is little: it follows what is under way, and not what is possible.
+// the network waits. Of what is sent that is little: it follows what is under way, and not what is possible; and so
+// it is of what comes by a ring of this node.
 class look_pace {
 public:
     static constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold at 200 Mbit/s
-    static constexpr std::uint64_t sent_per_look = 65536;
+    static constexpr std::uint64_t least_per_look = 65536;
     static constexpr std::uint64_t most_per_look = 524288;
     // held: bytes that a socket may hold of what arrives; 0: not known.
     explicit look_pace(std::uint64_t held);

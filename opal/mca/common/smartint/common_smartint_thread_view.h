@@ -10,9 +10,10 @@ namespace smartint {
 
 // Bytes so far, by messages or what is done by them.
 struct traffic {
-    std::uint64_t arrived = 0;
-    std::uint64_t sent = 0;
-    std::uint64_t both() const { return arrived + sent; }
+    std::uint64_t arrived = 0; // from other nodes
+    std::uint64_t other = 0;   // sent, or inside the node
+    std::uint64_t both() const { return arrived + other; }
+    void come(bool by_network, std::uint64_t bytes) { (by_network ? arrived : other) += bytes; }
 };
 
 struct thread_view {
