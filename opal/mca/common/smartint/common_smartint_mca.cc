@@ -169,7 +169,6 @@ int glue_register() {
                        built.substr(0, built.size() - 1).c_str());
         return OPAL_ERR_NOT_AVAILABLE;
     }
-    glue_state &s = state();
     // Open MPI forgets both where a tool has ended MPI_T before MPI_Init.
     const bool forgotten = mca_base_var_find("opal", "smartint", nullptr, "progress") < 0;
     register_params();
