@@ -91,6 +91,7 @@ TEST(arrival_rates, all_of_it_is_here_rather_later_than_the_best_of_late) {
     l.look(50000, 10);
     l.look(25000, 1000); // 25 bytes a microsecond
     EXPECT_NEAR(1125, l.rate.here_us(25000), 5);
+    EXPECT_EQ(1U, l.rate.here_us(1)) << "known, and at once";
     EXPECT_EQ(0U, l.rate.here_us(0));
     EXPECT_LE(l.rate.here_us(1ULL << 40), 4000U) << "a peer says how much it is";
 }
@@ -140,13 +141,13 @@ TEST(look_paces, what_is_sent_is_looked_at_more_often) {
     look_pace pace(6291456);
     EXPECT_LE(look_pace::most_per_look / 2, settled_look(&pace, 125, 6291456, false).arrived);
     const traffic found = settled_look(&pace, 125, 6291456, true);
-    EXPECT_LE(found.other, look_pace::least_per_look * 5 / 4);
-    EXPECT_GE(found.other, look_pace::least_per_look / 2);
+    EXPECT_LE(found.other, look_pace::little_per_look * 5 / 4);
+    EXPECT_GE(found.other, look_pace::little_per_look / 2);
 }
 
 TEST(look_paces, as_if_sockets_held_little_where_that_is_not_known) {
     look_pace pace(0);
-    EXPECT_LE(settled_look(&pace, 125, 6291456, false).arrived, look_pace::least_per_look * 5 / 4);
+    EXPECT_LE(settled_look(&pace, 125, 6291456, false).arrived, look_pace::little_per_look * 5 / 4);
 }
 
 TEST(look_paces, not_more_often_than_the_parameter_says) {

@@ -555,10 +555,10 @@ private:
     unsigned awaited_ = 0;           // one-sided exchanges of little data: their next message is wanted at once
     std::uint64_t due_ = 0;          // bytes of theirs that are known to come
     unsigned near_ = 0;              // of in_flight_ and awaited_: inside the node, so the network has nothing of it
+
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;
-    std::vector<endpoint *> by_slot_;
-    std::vector<endpoint *> pending_;
+    std::vector<endpoint *> by_slot_, pending_;
     unsigned passes_ = 0;
 
     matcher matcher_;

@@ -266,10 +266,10 @@ void helper_strategy::sleep_how(interrupt_thread &t, const thread_view &view, un
 }
 
 // Half of it is the kernel's own; and what is never found, as there is no room for it, would never be too much.
-look_pace::look_pace(std::uint64_t held) : arrives_(0 == held ? least_per_look : std::min(held / 2, most_per_look)) {}
+look_pace::look_pace(std::uint64_t held) : arrives_(0 == held ? little_per_look : std::min(held / 2, most_per_look)) {}
 
 void look_pace::adapt(const traffic &moved, std::uint32_t fastest_us) {
-    const std::uint64_t aim = moved.arrived > moved.other ? arrives_ : least_per_look;
+    const std::uint64_t aim = moved.arrived > moved.other ? arrives_ : little_per_look;
     if (moved.both() < aim / 2) {
         us_ += us_ / 2;
     } else if (moved.both() > aim / 4 * 5) {
@@ -322,9 +322,10 @@ std::uint32_t arrival_rate::nearly_here_us(std::uint64_t due) const {
 
 // The rate is the best of late, so that it takes rather longer: a look too early is one too many.
 std::uint32_t arrival_rate::here_us(std::uint64_t bytes) const {
-    return 0 == rate_
-               ? 0
-               : static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes * 1152 / rate_, look_pace::slowest_us));
+    if (0 == rate_ || 0 == bytes) {
+        return 0;
+    }
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes * 1152 / rate_, 1, look_pace::slowest_us));
 }
 
 std::unique_ptr<strategy> make_helper() { return std::make_unique<helper_strategy>(); }

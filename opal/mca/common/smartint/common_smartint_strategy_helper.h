@@ -20,7 +20,7 @@ public:
     void look(std::uint64_t moved, bool flows, time now);
     // Until all but the last of so many bytes are here, us; 0: soon, or who knows.
     std::uint32_t nearly_here_us(std::uint64_t due) const;
-    // Until so many are here, us, an eighth added; 0: at once, or not known.
+    // Until so many are here, us, an eighth added, from 1 on; 0: not known.
     std::uint32_t here_us(std::uint64_t bytes) const;
 
 private:
@@ -37,7 +37,7 @@ private:
 class look_pace {
 public:
     static constexpr std::uint32_t slowest_us = 4000; // below what a socket's buffers hold at 200 Mbit/s
-    static constexpr std::uint64_t least_per_look = 65536;
+    static constexpr std::uint64_t little_per_look = 65536;
     static constexpr std::uint64_t most_per_look = 524288;
     // held: bytes that a socket may hold of what arrives; 0: not known.
     explicit look_pace(std::uint64_t held);

@@ -27,7 +27,7 @@ struct thread_view {
     bool more = false;        // pass once more, when the gate has been open
     traffic moved;            // how fast is the network?
     std::uint64_t due = 0;    // bytes that are known to come, where nothing else is awaited
-    std::uint64_t coming = 0; // of large messages: bytes, at least, until one of them is whole; 0: not known
+    std::uint64_t coming = 0; // left of the large message that came last, or of all that windows wait for; 0: not known
 };
 
 } // namespace smartint
