@@ -5,6 +5,7 @@
 // board, and the door to the engine's private parts.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -54,6 +55,9 @@ public:
     static bool leaves_to_receiver(const engine &e, const copy_job &job) { return e.leaves_to_receiver(&job); }
     static bool copies_open(const engine &e) { return nullptr != e.copies_; }
     static bool in_network(const engine &e) { return e.in_network_; }
+    static void hold_for(engine &e, std::chrono::nanoseconds moment) {
+        e.held_.moment_ = static_cast<std::uint64_t>(moment.count());
+    }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
     // Whatever this machine has: a processing unit for each rank of the node.
     static void give_units(engine &e) { e.put_off_.units = put_off::seats::enough; }

@@ -76,6 +76,7 @@ enum class route : std::uint8_t { self, shared, network };
 
 // No endpoint has less room in a message: one-sided ones hold a few runs and an element.
 inline constexpr std::uint32_t least_payload = 256;
+inline constexpr std::uint32_t smallest_network_message = 8192; // what transports offer anyway
 
 struct endpoint {
     std::uint64_t name = 0;       // job << 32 | process
@@ -98,6 +99,7 @@ struct endpoint {
     std::uint32_t asked_at = UINT32_MAX; // engine::receives_begun_ at the last RTS
     answers asked_for[2];                // up to twice eager_limit, and above
     std::uint32_t max_payload = 0;       // of one message, beside its header
+    std::uint32_t max_fragment = 0;      // the same, of one that leaves from where its data is
     std::uint32_t rts_out = 0;           // sequence of the last RTS sent to it, see next_sequence
     std::uint32_t cts_out = 0;
     std::uint32_t rma_out = 0;    // of the last one-sided message
@@ -106,10 +108,11 @@ struct endpoint {
     std::uint32_t relay_slot = 0; // its slot on its own node
     pending_message *pending_head = nullptr;
     pending_message *pending_tail = nullptr;
-    bool listed = false;       // in the engine's list of endpoints with pending messages
-    unsigned streams = 0;      // receives that it sends through the ring, as both waited; see engine::choose_in_wait
-    bool parting = false;      // it is lost, and what it sent before may come still
-    std::uint64_t lost_us = 0; // when, where it was parting
+    bool listed = false;        // in the engine's list of endpoints with pending messages
+    unsigned streams = 0;       // receives that it sends through the ring, as both waited; see engine::choose_in_wait
+    bool parting = false;       // it is lost, and what it sent before may come still
+    std::uint64_t lost_us = 0;  // when, where it was parting
+    std::uint64_t heard_ns = 0; // by network: when it answered, or data of it came
 };
 
 // Who an operation was begun with answers, and nobody else of the node. By the network, where from is nullptr, the

@@ -18,11 +18,7 @@
 #include "common_smartint_thread.h"
 
 namespace smartint {
-namespace {
-
-constexpr std::uint32_t smallest_network_message = 8192; // what transports offer anyway
-
-} // namespace
+namespace {} // namespace
 
 std::atomic<engine *> engine::the_engine{nullptr};
 
@@ -72,8 +68,8 @@ int engine::open_network() {
     cfg.allow_write = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
     cfg.allow_read = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::write != rendezvous_;
     cfg.make_room_for(me_.job_size);
-    const std::uint32_t wanted = params_.network_eager_limit + wire::max_header + 64;
-    cfg.message_bytes = std::max(wanted, smallest_network_message);
+    const std::uint32_t largest = std::max(params_.network_eager_limit, params_.fragment_bytes);
+    cfg.message_bytes = std::max(largest + wire::max_header + 64, smallest_network_message);
     const int error = network_.open(cfg, network_message, this);
     if (0 != error) {
         const std::string value = params_.transport + "/" + params_.device;

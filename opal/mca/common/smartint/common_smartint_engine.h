@@ -26,6 +26,7 @@
 #include "common_smartint_deferred.h"
 #include "common_smartint_endpoint.h"
 #include "common_smartint_gate.h"
+#include "common_smartint_held.h"
 #include "common_smartint_helper_bells.h"
 #include "common_smartint_hooks.h"
 #include "common_smartint_ids.h"
@@ -213,12 +214,14 @@ public:
     // How the interrupt thread sleeps: not or until a timer, on the transport's descriptor alone, on the other alone.
     enum class sleep : std::uint32_t { short_or_none, listens, parked };
     void note_sleep(sleep how);
+    void note_woken(bool by_others) { woken_ = by_others; } // why it runs
     // Of `rings` of the descriptor, how many the application gave itself.
     std::uint64_t take_self_rings(std::uint64_t rings);
 
 private:
     friend class engine_access; // tests
     friend class rma;           // the rest of the engine, for windows
+    friend class held_notices;  // and for notices to other nodes
 
     // ---- engine.cc
     static std::atomic<engine *> the_engine;
@@ -371,7 +374,7 @@ private:
     bool flush_queue(endpoint *ep);
     void after_sent(std::uint8_t type, send_op *op);
     void go_on_before_it_is_out(send_op *op);
-    void post_rts_notice(send_op *op);
+    void post_rts_notice(send_op *op, bool may_hold = false);
     void send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result);
     void complete(send_op *op);
 
@@ -486,12 +489,12 @@ private:
     bool pump_writes(send_op *op);
     static void write_completed(void *op, bool ok);
 
-    bool started_ = false;
-    bool at_end_ = false;
+    bool started_ = false, at_end_ = false;
     bool counted_ = false; // the counters are in their file
     parting parting_;
-    bool by_thread_ = false; // who is inside the pass
-    bool in_pass_ = false;
+    bool in_pass_ = false, by_thread_ = false; // who is inside it
+    bool woken_ = false;                       // the thread's own: it came because somebody rang
+    bool is_woken() const { return by_thread_ && woken_; }
     const char *fatal_ = nullptr; // told by the application thread, whoever found it
     bool in_network_ = false;     // inside the transport's callback, see transmit_by_network()
     params params_;
@@ -507,8 +510,7 @@ private:
     bool ring_goes_on_ = false;             // the last pass was the thread's, and did not come to the ring's end
     std::uint32_t waits_ = 0;               // depth of begin_wait, except in locked mode
     std::atomic<std::uint32_t> waiting_{0}; // application threads in a wait (locked mode)
-    std::uint32_t receives_begun_ = 0;
-    std::uint32_t shown_receives_ = 0; // begun; while they are waited for senders of this node can see it
+    std::uint32_t receives_begun_ = 0, shown_receives_ = 0; // shown to senders of this node, while they are waited for
 
     segment segment_;
     bool made_board_ = false; // by this process, which looks after the helpers
@@ -516,8 +518,7 @@ private:
     waker waker_;
     helper_bells bells_{segment_, waker_};
     ring_consumer ring_;
-    bool ring_broken_ = false;
-    bool caller_done_ = false; // a blocking receive was completed since the ring was looked at
+    bool ring_broken_ = false, caller_done_ = false; // a blocking receive was completed since it was looked at
     int wake_fd_ = -1;
     std::atomic<bool> quiet_calls_{false}; // windows: calls may end without a look, and the thread says if it gave way
     unsigned seen_for_ = 0;             // calls that might be brief and are not, as this rank was asked for something
@@ -526,6 +527,7 @@ private:
     bool armed_now_ = false, looks_again_ = false; // this call armed a receive; second look at its end: no callbacks
     std::uint64_t relied_on_ = 0;                  // ring_.asked() when the thread last looked there
     put_off put_off_;
+    held_notices held_{*this};
     listening listening_;
     // Sends that are left over from a wait, in which their receivers may have seen us: of the open_sends_ rendezvous
     // those numbered up to asked_until_.
@@ -543,7 +545,7 @@ private:
     std::unordered_map<std::int32_t, std::uint32_t> told_;
 
     network network_;
-    unsigned network_tick_ = 0;
+    unsigned passes_ = 0, network_tick_ = 0;
     std::uint64_t network_time_ = 0; // tick_ns() when nobody waited and it was looked at
     traffic traffic_;                // of rendezvous in messages, and one-sided
     std::size_t early_bytes_ = 0;    // of messages whose senders went on before they were out
@@ -559,7 +561,6 @@ private:
     std::vector<std::unique_ptr<endpoint>> endpoints_;
     std::unordered_map<std::uint64_t, endpoint *> by_name_;
     std::vector<endpoint *> by_slot_, pending_;
-    unsigned passes_ = 0;
 
     matcher matcher_;
     id_table<recv_op> receives_;
@@ -567,12 +568,11 @@ private:
     id_table<send_op> sends_;
     send_op *active_head_ = nullptr; // sends that move through the pipeline or the network
     send_op **active_tail_ = &active_head_;
-    std::uint32_t pump_round_ = 0;
     std::atomic<bool> pumps_{false}; // there is one; relaxed: what waits reads it outside the gate, as a hint
     std::vector<recv_op *> network_reads_;
     copy_job *copies_ = nullptr, **copies_tail_ = &copies_; // open direct copies, in order
     bursts bursts_{params_, stats_};
-    std::uint32_t copy_generation_ = 0;
+    std::uint32_t copy_generation_ = 0, pump_round_ = 0;
     unsigned own_copies_ = 0; // of copies_, those the interrupt thread may move
     // Of copies_, those this rank reads alone, and those whose way is chosen again when it waits. Written under the
     // gate; relaxed: hints for others, read outside it, too.

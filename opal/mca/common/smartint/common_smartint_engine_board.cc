@@ -138,7 +138,7 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source, std::
             } else {
                 board_slot(&s).ring_failed();
             }
-        } else if (route::network == ep->way && ep->node >= 0) {
+        } else if (held_notices::may_be(ep)) {
             const bool kept = relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what,
                                          source, sequence);
             stats_.add(kept ? stat::notices_relayed : stat::notices_dropped);
@@ -404,6 +404,7 @@ void engine::end_wait() {
         hide_wait();
         note_asked();
         ask_for_windows();
+        held_.leave();
         if (0 != outstanding_ && gate_.nested()) {
             publish_inside(); // the call around this wait goes on
         }
@@ -416,6 +417,7 @@ void engine::end_wait() {
         hide_wait();
         note_asked();
         ask_for_windows();
+        held_.leave();
         leave();
     }
 }

@@ -205,6 +205,7 @@ void engine::take_what_is_postponed() {
     }
     put_off_.timer_set = false;
     post_notices_now();
+    held_.take();
     for (copy_job *job = copies_; nullptr != job && 0 != put_off_.copies; job = job->link) {
         if (job->postponed) {
             forget_postponed(job);

@@ -19,6 +19,11 @@ constexpr std::uint64_t pack_bytes = 4096; // more than any basic element
 constexpr std::uint64_t most_in_a_pass = 131072;
 constexpr std::uint64_t longest_linger_ns = 20000;
 
+// The next one. woken: the sender's thread sends it, and was woken by somebody.
+wire::fragment fragment_of(const send_op &op, bool woken) {
+    return {op.remote_id, op.moved | (woken ? wire::woken : 0)};
+}
+
 } // namespace
 
 void engine::activate(send_op *op) {
@@ -111,7 +116,9 @@ bool engine::pump_fragments(send_op *op) {
     if (route::network == ep->way && (op->failed || !connect(ep, true))) {
         return fails();
     }
-    const std::uint32_t piece = in_place ? std::min(network_.caps().max_in_place, ep->max_payload) : ep->max_payload;
+    const std::uint32_t piece =
+        in_place ? std::min(network_.caps().max_in_place, op->finely ? ep->max_payload : ep->max_fragment)
+                 : ep->max_payload;
     const std::uint64_t most = by_thread_ ? op->wanted : op->moved + most_in_a_pass;
     while (op->moved < std::min(op->wanted, most) && !op->writing && op->moved - op->consumed < params_.window_bytes &&
            (route::network == ep->way || nullptr == ep->pending_head)) {
@@ -149,13 +156,13 @@ network::result engine::send_fragment(send_op *op, std::uint32_t *bytes) {
         }
         data = scratch_.data();
     }
-    return transmit(op->peer, {wire::data, wire::fragment{op->remote_id, op->moved}, data, *bytes},
+    return transmit(op->peer, {wire::data, fragment_of(*op, is_woken()), data, *bytes},
                     route::network == op->peer->way);
 }
 
 // The same from where they are: the network has the buffer until it calls back.
 network::result engine::send_fragment_in_place(send_op *op, std::uint32_t bytes) {
-    const wire::fragment f{op->remote_id, op->moved};
+    const wire::fragment f = fragment_of(*op, is_woken());
     bool queued = false;
     op->completion.done = write_completed;
     op->completion.arg = op;
@@ -184,6 +191,8 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
         refuse();
         return;
     }
+    const bool woken = 0 != (f.offset & wire::woken);
+    f.offset &= ~wire::woken;
     recv_op *op = receives_.find(f.receiver);
     // In order, none twice: so an operation is not done before its last one was taken.
     if (nullptr == op || op_state::moving != op->state || !may_answer(from, op->peer) ||
@@ -192,6 +201,9 @@ void engine::on_data(const endpoint *from, const std::byte *data, std::uint32_t 
         return;
     }
     op->arrived += bytes;
+    if (route::network == op->peer->way) {
+        held_.heard(op->peer, &op->watch, woken);
+    }
     if (nullptr != op->buffer) {
         std::memcpy(op->buffer + f.offset, data, bytes);
     } else if ((by_thread_ && !op->anywhere) || 0 != op->unpacking) {

@@ -14,8 +14,8 @@
 namespace smartint {
 namespace {
 
-constexpr std::uint32_t fragment_bytes = 16384; // of a copy pipeline inside a node
-constexpr std::uint32_t room_factor = 4;        // see goes_whole; parameters.md names it
+constexpr std::uint32_t ring_fragment = 16384; // of a copy pipeline inside a node
+constexpr std::uint32_t room_factor = 4;       // see goes_whole; parameters.md names it
 
 } // namespace
 
@@ -38,7 +38,7 @@ endpoint *engine::add_self() {
     ep->name = me_.name;
     ep->way = route::self;
     ep->eager_limit = ep->eager_if_room = params_.network_eager_limit;
-    ep->max_payload = fragment_bytes;
+    ep->max_payload = ep->max_fragment = ring_fragment;
     return keep(std::move(ep));
 }
 
@@ -57,7 +57,7 @@ endpoint *engine::add_shared(std::uint64_t name, std::uint32_t slot) {
     const std::uint32_t quarter = segment_.ring_bytes() / 4 - layout::line;
     ep->eager_limit = std::min<std::uint32_t>(params_.eager_limit, quarter - wire::max_header);
     ep->eager_if_room = std::min<std::uint32_t>(room_factor * ep->eager_limit, quarter - wire::max_header);
-    ep->max_payload = std::min(fragment_bytes, quarter / 2);
+    ep->max_payload = ep->max_fragment = std::min(ring_fragment, quarter / 2);
     ep->direct = rendezvous_kind::copy != rendezvous_;
     by_slot_[slot] = ep.get();
     return keep(std::move(ep));
@@ -87,7 +87,9 @@ endpoint *engine::add_network(std::uint64_t name, const std::byte *address, std:
     }
     const std::uint32_t room = whole - own;
     ep->eager_limit = ep->eager_if_room = std::min<std::uint32_t>(params_.network_eager_limit, room);
-    ep->max_payload = room;
+    // What is copied into the transport's buffer first is no larger than what goes whole.
+    ep->max_payload = std::min(room, std::max(params_.network_eager_limit, smallest_network_message - own));
+    ep->max_fragment = room;
     ep->direct = false;
     set_relay_route(ep.get(), node, relay_slot);
     return keep(std::move(ep));

@@ -87,6 +87,9 @@ unsigned engine::pass(bool by_thread, bool copies) {
     if (!in_calls_.empty()) {
         wake_those_gone();
     }
+    if (held_.any()) {
+        held_.look();
+    }
     if (!put_off_.unnoticed.empty() && copies && !by_thread) {
         post_kept_notices();
     }

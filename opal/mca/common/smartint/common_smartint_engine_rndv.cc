@@ -48,6 +48,7 @@ void engine::meet(recv_op *op, endpoint *from, const wire::rendezvous &r) const 
     op->arrived = 0;
     op->moved = 0;
     op->credited = 0;
+    op->watch.watched = false;
     // The sender's value is its own: one that waits at less than is credited at once would wait for ever.
     op->credit_bytes =
         std::min<std::uint32_t>(params_.window_bytes, std::max<std::uint32_t>(1, r.window) * wire::window_unit) / 2;
@@ -92,6 +93,8 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     a.sequence = ep->cts_out = wire::next_sequence(ep->cts_out);
     if (wire::mode::copy_into == how && op->job.entry >= 0) {
         a.shared = static_cast<std::uint32_t>(op->job.entry + 1) << 24 | op->job.generation;
+    } else if (wire::mode::copy_into != how) {
+        a.shared = (by_thread_ ? wire::of_thread : 0) | (is_woken() ? wire::of_woken : 0);
     }
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
@@ -105,7 +108,17 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
         }
         return;
     }
-    post_notice(ep, make_cts_key(a.sender), static_cast<std::uint32_t>(me_.name) | answer_source, a.sequence);
+    const held_notice n{.id = id,
+                        .peer = ep,
+                        .what = make_cts_key(a.sender),
+                        .source = static_cast<std::uint32_t>(me_.name) | answer_source,
+                        .sequence = a.sequence,
+                        .answer = true};
+    if (held_notices::may_be(ep)) {
+        held_.post(n, op->context, op->got_tag, &op->watch);
+    } else {
+        post_notice(ep, n.what, n.source, n.sequence);
+    }
     if (wake_sender && !wake_if_gone(ep)) {
         in_calls_.push_back(id);
     }
@@ -183,6 +196,9 @@ void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t b
     }
     unlist(&op->job);
     op->job.entry = -1;
+    if (route::network == op->peer->way) {
+        held_.heard(op->peer, &op->watch, 0 != (a.shared & wire::of_woken));
+    }
     note_arrival(a.name, answer_source, a.sequence);
     disarm_request(&op->board_index);
     op->remote_id = a.receiver;
@@ -192,6 +208,7 @@ void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t b
     op->consumed = 0;
     op->lingers_since = 0;
     op->how = a.how;
+    op->finely = wire::mode::copy == a.how && 0 != (a.shared & wire::of_thread);
     if (wire::mode::copy_into == a.how) {
         write_by_copy(op, a.shared);
         return;
@@ -245,6 +262,9 @@ void engine::on_finish(const endpoint *from, const std::byte *data, std::uint32_
             return;
         }
         unlist(&op->job);
+        if (route::network == op->peer->way) {
+            held_.heard(op->peer, &op->watch, 1 != f.to_sender);
+        }
         note_answer(op, false);
         complete(op);
         return;

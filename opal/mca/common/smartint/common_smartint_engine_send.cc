@@ -262,7 +262,7 @@ void engine::after_sent(std::uint8_t type, send_op *op) {
         if (may_postpone(*op)) {
             keep_notice(op);
         } else if (0 == op->noticed_us || now_us() - op->noticed_us > forgotten_us) {
-            post_rts_notice(op);
+            post_rts_notice(op, true);
         }
     }
 }
@@ -283,9 +283,19 @@ void engine::go_on_before_it_is_out(send_op *op) {
     complete(op);
 }
 
-void engine::post_rts_notice(send_op *op) {
-    post_notice(op->peer, make_rts_key(op->context, op->source, op->tag), static_cast<std::uint32_t>(me_.name),
-                op->sequence);
+// may_hold: the RTS has just gone out.
+void engine::post_rts_notice(send_op *op, bool may_hold) {
+    const held_notice n{.id = op->id,
+                        .peer = op->peer,
+                        .what = make_rts_key(op->context, op->source, op->tag),
+                        .source = static_cast<std::uint32_t>(me_.name),
+                        .sequence = op->sequence,
+                        .answer = false};
+    if (may_hold && held_notices::may_be(op->peer)) {
+        held_.post(n, op->context, op->tag, &op->watch);
+    } else {
+        post_notice(n.peer, n.what, n.source, n.sequence);
+    }
 }
 
 void engine::send(send_op *op) {
@@ -350,6 +360,7 @@ void engine::send_rts(send_op *op) {
     op->sequence = ep->rts_out = wire::next_sequence(ep->rts_out);
     ep->asked_at = receives_begun_;
     op->noticed_us = 0;
+    op->watch.watched = false;
     std::byte behind[wire::max_key + wire::max_network_address];
     const wire::rendezvous r = compose_rts(op, behind);
     stats_.add(stat::rts_sent);
@@ -430,7 +441,7 @@ void engine::queue_message(endpoint *ep, const message &m, void (*sent)(void *, 
 }
 
 void engine::send_finish(endpoint *ep, std::uint64_t operation, bool to_sender, wire::outcome result) {
-    const wire::finish f{operation, to_sender ? 1U : 0U, result};
+    const wire::finish f{operation, !to_sender ? 0U : is_woken() ? 3U : 1U, result};
     send_or_queue(ep, {wire::fin, f});
 }
 

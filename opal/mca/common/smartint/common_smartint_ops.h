@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "common_smartint_copy.h"
+#include "common_smartint_foresight.h"
 #include "common_smartint_network.h"
 #include "common_smartint_wire.h"
 
@@ -160,6 +161,7 @@ struct recv_op {
     bool orphaned = false;               // its peer is lost, and the rest may be on its way still
     std::uint64_t heard_us = 0;          // then: when the last of it came
     std::uint64_t reading_bytes = 0;
+    notice_watch watch;    // of its CTS
     network_memory memory; // registered, for a read or write by the network
     network_key key;       // of the sender's memory
     network_completion completion;
@@ -205,8 +207,10 @@ struct send_op {
     network_key key;              // of the receiver's memory
     std::uint64_t begun = 0;      // the number of its rendezvous among this process's, 0: none
     std::uint32_t sequence = 0;   // of its RTS
+    bool finely = false;          // the receiver computes: it is to see how fast it comes
     bool owed = false;            // begun before the end of this process, which waits for it
     std::uint64_t noticed_us = 0; // when its notice went out before the RTS did, or 0
+    notice_watch watch;           // of its RTS
     wire::mode how = wire::mode::copy;
     send_op *active_link = nullptr; // of the engine's list of moving sends
     copy_job job;

@@ -22,6 +22,7 @@ struct put_off {
     std::vector<std::uint64_t> unnoticed;                                 // sends whose notice is kept
     std::uint64_t unnoticed_since = 0;                                    // ns: the first of them
     std::uint64_t unnoticed_seen = 0; // ns: when the application first came back; 0: not yet
+    bool notices = false;             // to other nodes (held.h)
     unsigned copies = 0;              // to whoever waits first
     unsigned queues = 0;              // of one-sided operations, to the next call
     unsigned bundles = 0;             // of small one-sided messages, to the next pass
@@ -30,7 +31,7 @@ struct put_off {
     std::uint64_t timer_at = 0;       // ns: when that was set
     std::atomic<bool> missed{false};  // it came, and the application was in the engine
 
-    bool anything() const { return !unnoticed.empty() || 0 != copies || 0 != queues || 0 != bundles; }
+    bool anything() const { return !unnoticed.empty() || notices || 0 != copies || 0 != queues || 0 != bundles; }
 };
 
 // The thread at the transport's descriptor (engine_listen.cc).

@@ -136,6 +136,7 @@ void helper_strategy::serve(interrupt_thread &t, const interrupt_thread::causes 
     const std::uint64_t own = e.take_self_rings(causes.rings);
     const bool woken = causes.rings > own;
     count(e, causes, woken);
+    e.note_woken(woken);
     unsigned events = 0;
     bool waited_for_copies = false;
     bool late = causes.postponed || e.timer_missed();

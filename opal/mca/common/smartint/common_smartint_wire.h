@@ -86,12 +86,17 @@ struct answer {
     std::uint32_t sequence;  // 1-based, per (receiver, sender): ties notice to answer
     std::uint32_t shared;    // copy_into: (entry + 1) << 24 | generation of a copy that both
                              // sides work on, 0: the sender's alone
+                             // others: of_thread, of_woken
 };
+inline constexpr std::uint32_t of_thread = 1; // the receiver computes, and its interrupt thread says this
+inline constexpr std::uint32_t of_woken = 2;  // and somebody has woken it
 
 struct fragment {
     std::uint64_t receiver;
-    std::uint64_t offset;
+    std::uint64_t offset; // and woken
 };
+// In a fragment's offset: the sender's interrupt thread sends it, and was woken for it by somebody.
+inline constexpr std::uint64_t woken = 1ULL << 63;
 
 struct credit_msg {
     std::uint64_t sender;
@@ -103,7 +108,7 @@ enum class outcome : std::uint32_t { ok = 0, refused = 1, bad_memory = 2 };
 
 struct finish {
     std::uint64_t operation; // of the side that gets it
-    std::uint32_t to_sender; // 1: operation is a send
+    std::uint32_t to_sender; // 1: operation is a send; 3: and a thread says this that was woken
     outcome result;
 };
 

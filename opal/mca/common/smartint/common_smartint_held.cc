@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+#include "common_smartint_held.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common_smartint_clock.h"
+#include "common_smartint_engine.h"
+
+namespace smartint {
+
+void held_notices::post(const held_notice &n, std::uint32_t context, std::int32_t tag, notice_watch *w) {
+    w->watched = true;
+    w->kind = known_.kind_of(context, tag, n.answer);
+    if (known_.prompt(w->kind) && ((e_.application_waits() && !e_.by_thread_) || cover(true))) {
+        e_.stats_.add(stat::notices_held);
+        list_.push_back(n);
+        list_.back().since = now_ns();
+        return;
+    }
+    e_.post_notice(n.peer, n.what, n.source, n.sequence);
+}
+
+// Somebody posts them should the application not come back in time. None is of no use; more: one comes now.
+// False: nobody would.
+bool held_notices::cover(bool more) {
+    bool &covered = e_.put_off_.notices;
+    covered = covered || ((more || any()) && e_.postpone_to_calls());
+    return covered || !(more || any());
+}
+
+void held_notices::heard(endpoint *ep, notice_watch *w, bool was_woken) {
+    if (w->watched) {
+        w->watched = false;
+        if (was_woken) {
+            known_.late(w->kind);
+        } else {
+            known_.in_time(w->kind);
+        }
+    }
+    if (any()) {
+        ep->heard_ns = now_ns();
+    }
+}
+
+// nullptr: it is answered, or will never be.
+notice_watch *held_notices::unanswered(const held_notice &n) {
+    if (n.answer) {
+        recv_op *op = e_.receives_.find(n.id);
+        return nullptr != op && 0 == op->arrived && !op->peer->lost ? &op->watch : nullptr;
+    }
+    send_op *op = e_.sends_.find(n.id);
+    return nullptr != op && op_state::rts_sent == op->state && !op->peer->lost ? &op->watch : nullptr;
+}
+
+// Those of no use any more go, and those are posted whose peer has said nothing for a moment: since this process has
+// looked; or since they were held, where the application is away; or all.
+void held_notices::look(looks how) {
+    const std::uint64_t now = now_ns();
+    std::erase_if(list_, [&](held_notice &n) {
+        notice_watch *w = unanswered(n);
+        if (nullptr == w) {
+            return true;
+        }
+        n.seen = 0 == n.seen ? now : n.seen;
+        const std::uint64_t since = looks::away == how ? n.since : n.seen;
+        if (looks::at_last != how && now < std::max(since, n.peer->heard_ns) + moment_) {
+            return false;
+        }
+        known_.late(w->kind);
+        w->watched = false;
+        e_.post_notice(n.peer, n.what, n.source, n.sequence);
+        return true;
+    });
+    e_.put_off_.notices = e_.put_off_.notices && any();
+}
+
+void held_notices::take() {
+    if (std::exchange(e_.put_off_.notices, false)) {
+        look(looks::away);
+        if (!cover(false)) {
+            look(looks::at_last);
+        }
+    }
+}
+
+void held_notices::leave() {
+    if (any() && !e_.application_waits()) {
+        look();
+        if (!cover(false)) {
+            look(looks::at_last);
+        }
+    }
+}
+
+} // namespace smartint

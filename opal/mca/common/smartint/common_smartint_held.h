@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: 2026 The smartint authors
+//
+// Notices to other nodes that are held back for a moment. Each has two helpers run, and where all cores are the ranks'
+// that takes the time from the very transfer it is about, in vain where both sides see to it in MPI: so where messages
+// alike were answered without a wake lately, the notice is posted only if this one is not.
+//
+// Whoever holds one is in MPI, or comes back soon; should it not, the thread posts it after postpone_us, as it does
+// with what else is put off (engine_crowded.cc). All under the gate.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common_smartint_endpoint.h"
+#include "common_smartint_foresight.h"
+#include "common_smartint_key.h"
+
+namespace smartint {
+
+class engine;
+
+struct held_notice {
+    std::uint64_t id; // of the send whose RTS, or the receive whose CTS it is about
+    endpoint *peer;
+    key what;
+    std::uint32_t source, sequence;
+    bool answer;             // it is about a CTS
+    std::uint64_t since = 0; // ns: held
+    std::uint64_t seen = 0;  // ns: when this process looked first; 0: it has not
+};
+
+class held_notices {
+public:
+    explicit held_notices(engine &e) : e_(e) {}
+
+    bool any() const { return !list_.empty(); }
+    static bool may_be(const endpoint *ep) { return route::network == ep->way && !ep->here && ep->node >= 0; }
+    // Of a message that has just gone out to a peer whose notices go by helpers (may_be): posted, or held. w: of its
+    // operation.
+    void post(const held_notice &n, std::uint32_t context, std::int32_t tag, notice_watch *w);
+    // The peer has answered what was watched, or goes on with something else: it is at work. was_woken: else it needed
+    // no notice.
+    void heard(endpoint *ep, notice_watch *w, bool was_woken);
+    void look() { look(looks::inside); } // in a pass
+    void take();                         // the thread's, which came as it was to
+    void leave();                        // the application leaves a wait
+
+private:
+    friend class engine_access; // tests
+
+    enum class looks { inside, away, at_last };
+    void look(looks how);
+    notice_watch *unanswered(const held_notice &n);
+    bool cover(bool more);
+
+    engine &e_;
+    // ns: a process that waits has answered by then, or is at work on something else of ours, if the network is not a
+    // slow one.
+    std::uint64_t moment_ = 200000;
+    std::vector<held_notice> list_;
+    foresight known_;
+};
+
+} // namespace smartint
