@@ -60,6 +60,25 @@ TEST_F(engines_of_two_nodes, every_size_arrives) {
     EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
+// Of each sender a receiver keeps a fragment until it is whole.
+TEST_F(engines_of_two_nodes, fragments_are_larger_than_what_goes_whole_but_not_in_a_large_job) {
+    const std::uint32_t whole = params{}.network_eager_limit;
+    for (const auto &[job, most] : {std::pair(0U, 196608U), {64U, 196608U}, {128U, 98304U}, {100'000U, whole}}) {
+        engine a, b;
+        for (engine *e : {&a, &b}) {
+            set_hooks(*e);
+            ASSERT_EQ(0, e->start(with("auto"), {name_of(e == &a ? 0 : 1), 0, false, 0, job}, true));
+        }
+        const auto &address = b.net().address();
+        const endpoint *to_b = a.add_network(name_of(1), address.data(), address.size(), nullptr, 0);
+        ASSERT_NE(nullptr, to_b);
+        EXPECT_LE(most, to_b->max_fragment) << job;
+        EXPECT_GE(most + 256, to_b->max_fragment) << job;
+        EXPECT_EQ(whole, to_b->eager_limit);
+        EXPECT_EQ(whole, to_b->max_payload);
+    }
+}
+
 // A program that tests once for each of its steps is not to wait for as many of them as a spinning one makes looks.
 TEST_F(engines_of_two_nodes, one_pass_after_a_while_sees_what_has_come) {
     network_pair n(with("none"));

@@ -18,7 +18,13 @@
 #include "common_smartint_thread.h"
 
 namespace smartint {
-namespace {} // namespace
+namespace {
+
+// Bytes of what a receiver may have to keep, when all of a job send to it: of each sender's message the fragment that
+// is not whole yet.
+constexpr std::uint32_t most_fragments = 12U << 20;
+
+} // namespace
 
 std::atomic<engine *> engine::the_engine{nullptr};
 
@@ -68,7 +74,8 @@ int engine::open_network() {
     cfg.allow_write = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::read != rendezvous_;
     cfg.allow_read = rendezvous_kind::copy != rendezvous_ && rendezvous_kind::write != rendezvous_;
     cfg.make_room_for(me_.job_size);
-    const std::uint32_t largest = std::max(params_.network_eager_limit, params_.fragment_bytes);
+    const std::uint32_t fragment = std::min(params_.fragment_bytes, most_fragments / std::max(1U, me_.job_size));
+    const std::uint32_t largest = std::max(params_.network_eager_limit, fragment);
     cfg.message_bytes = std::max(largest + wire::max_header + 64, smallest_network_message);
     const int error = network_.open(cfg, network_message, this);
     if (0 != error) {
