@@ -78,6 +78,30 @@ TEST(foresight, what_is_known_of_messages_says_nothing_of_others) {
     EXPECT_FALSE(f.prompt(f.kind_of(3, 5, false)));
 }
 
+TEST(foresight, a_tag_that_counts_is_known_by_its_context) {
+    foresight f;
+    const auto tell = [&](std::uint32_t context, std::int32_t tag, bool in_time) {
+        const std::uint32_t kind = f.kind_of(context, tag, false);
+        const bool before = f.prompt(kind);
+        in_time ? f.in_time(kind) : f.late(kind);
+        return before;
+    };
+    std::int32_t tag = 0;
+    for (; tag < foresight::most; ++tag) {
+        EXPECT_FALSE(tell(3, tag, true)) << tag;
+    }
+    for (; tag < 1000; ++tag) {
+        EXPECT_TRUE(tell(3, tag, true)) << tag;
+    }
+    EXPECT_FALSE(tell(4, tag, true)) << "another context";
+    EXPECT_FALSE(f.prompt(f.kind_of(3, tag, true))) << "answers";
+    EXPECT_TRUE(tell(3, ++tag, false));
+    for (unsigned i = 0; i < foresight::off; ++i) { // until that is made good
+        EXPECT_FALSE(tell(3, ++tag, true)) << i;
+    }
+    EXPECT_TRUE(tell(3, ++tag, true));
+}
+
 // Two ranks of two nodes; helpers' queues, but no helpers.
 struct held : testing::Test {
     void make(const char *progress, bool answers = false) {

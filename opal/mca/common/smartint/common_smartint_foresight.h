@@ -25,34 +25,50 @@ public:
     // eight of nine are in time, and after a change no more than four in vain.
     static constexpr std::uint8_t off = 8, enough = 8, most = 32;
 
-    // Messages that are taken for alike. answer: the notice is that of a CTS.
+    // Messages that are taken for alike. answer: the notice is that of a CTS. Of those that are seen for the first time
+    // (as where a tag counts something) nothing is known but what all of their context were like.
     std::uint32_t kind_of(std::uint32_t context, std::int32_t tag, bool answer) {
-        const std::uint64_t whole = std::uint64_t{context} << 33 ^ std::uint64_t{static_cast<std::uint32_t>(tag)} << 1;
-        const std::uint64_t name = whole | (answer ? 1 : 0);
-        const auto kind = static_cast<std::uint32_t>(name * 0x9e3779b97f4a7c15ULL >> 58);
+        const std::uint64_t all = std::uint64_t{context} << 33 | (answer ? 1 : 0);
+        const std::uint64_t name = all ^ std::uint64_t{static_cast<std::uint32_t>(tag)} << 1;
+        const std::uint32_t context_at = place(all);
+        record &c = contexts_[context_at];
+        if (all != c.name) {
+            c = record{all, 0, context_at};
+        }
+        const std::uint32_t kind = place(name);
         record &r = table_[kind];
-        if (name != r.name) {
-            r = record{name, 0};
+        if (name != r.name || context_at != r.context) {
+            r = record{name, static_cast<std::uint8_t>(most == c.score ? enough : 0), context_at};
         }
         return kind;
     }
     bool prompt(std::uint32_t kind) const { return table_[kind].score >= enough; }
     void in_time(std::uint32_t kind) {
-        record &r = table_[kind];
-        r.score = static_cast<std::uint8_t>(r.score + (r.score < most ? 1 : 0));
+        up(table_[kind]);
+        up(contexts_[table_[kind].context]);
     }
     void late(std::uint32_t kind) {
-        record &r = table_[kind];
-        r.score = static_cast<std::uint8_t>(r.score - (r.score < off ? r.score : off));
+        down(table_[kind]);
+        down(contexts_[table_[kind].context]);
     }
 
 private:
     struct record {
         std::uint64_t name = 0;
         std::uint8_t score = 0; // at most `most`
+        std::uint32_t context = 0;
     };
+    // Contexts and tags are small numbers, in different bits: all of them tell in the upper ones that are taken.
+    static std::uint32_t place(std::uint64_t name) {
+        static_assert(1U << (64 - 58) == kinds);
+        name = (name ^ name >> 32) * 0x9e3779b97f4a7c15ULL;
+        return static_cast<std::uint32_t>((name ^ name >> 29) * 0x9e3779b97f4a7c15ULL >> 58);
+    }
+    static void up(record &r) { r.score = static_cast<std::uint8_t>(r.score + (r.score < most ? 1 : 0)); }
+    static void down(record &r) { r.score = static_cast<std::uint8_t>(r.score - (r.score < off ? r.score : off)); }
+
     std::array<record, kinds> table_{};
-    static_assert(1U << (64 - 58) == kinds);
+    std::array<record, kinds> contexts_{};
 };
 
 } // namespace smartint
