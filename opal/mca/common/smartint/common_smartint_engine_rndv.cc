@@ -94,7 +94,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
     if (wire::mode::copy_into == how && op->job.entry >= 0) {
         a.shared = static_cast<std::uint32_t>(op->job.entry + 1) << 24 | op->job.generation;
     } else if (wire::mode::copy_into != how) {
-        a.shared = (by_thread_ ? wire::of_thread : 0) | (is_woken() ? wire::of_woken : 0);
+        a.shared = (by_thread_ || !application_waits() ? wire::of_computing : 0) | (is_woken() ? wire::of_woken : 0);
     }
     if (wire::mode::copy == how) {
         stats_.add(stat::copies);
@@ -208,7 +208,7 @@ void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t b
     op->consumed = 0;
     op->lingers_since = 0;
     op->how = a.how;
-    op->finely = wire::mode::copy == a.how && 0 != (a.shared & wire::of_thread);
+    op->finely = wire::mode::copy == a.how && 0 != (a.shared & wire::of_computing);
     if (wire::mode::copy_into == a.how) {
         write_by_copy(op, a.shared);
         return;

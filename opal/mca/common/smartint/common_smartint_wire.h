@@ -86,10 +86,10 @@ struct answer {
     std::uint32_t sequence;  // 1-based, per (receiver, sender): ties notice to answer
     std::uint32_t shared;    // copy_into: (entry + 1) << 24 | generation of a copy that both
                              // sides work on, 0: the sender's alone
-                             // others: of_thread, of_woken
+                             // others: of_computing, of_woken
 };
-inline constexpr std::uint32_t of_thread = 1; // the receiver computes, and its interrupt thread says this
-inline constexpr std::uint32_t of_woken = 2;  // and somebody has woken it
+inline constexpr std::uint32_t of_computing = 1; // the receiver is in no wait: it computes, or may the next moment
+inline constexpr std::uint32_t of_woken = 2;     // its interrupt thread says this, which somebody has woken
 
 struct fragment {
     std::uint64_t receiver;
