@@ -76,6 +76,14 @@ void held_notices::look(looks how) {
     e_.put_off_.notices = e_.put_off_.notices && any();
 }
 
+void held_notices::look() {
+    const std::uint64_t now = now_ns();
+    if (now >= next_) {
+        next_ = now + moment_ / 8;
+        look(looks::inside);
+    }
+}
+
 void held_notices::take() {
     if (std::exchange(e_.put_off_.notices, false)) {
         look(looks::away);
@@ -87,7 +95,7 @@ void held_notices::take() {
 
 void held_notices::leave() {
     if (any() && !e_.application_waits()) {
-        look();
+        look(looks::inside);
         if (!cover(false)) {
             look(looks::at_last);
         }

@@ -42,9 +42,9 @@ public:
     // The peer has answered what was watched, or goes on with something else: it is at work. was_woken: else it needed
     // no notice.
     void heard(endpoint *ep, notice_watch *w, bool was_woken);
-    void look() { look(looks::inside); } // in a pass
-    void take();                         // the thread's, which came as it was to
-    void leave();                        // the application leaves a wait
+    void look();  // in a pass
+    void take();  // the thread's, which came as it was to
+    void leave(); // the application leaves a wait
 
 private:
     friend class engine_access; // tests
@@ -58,6 +58,7 @@ private:
     // ns: a process that waits has answered by then, or is at work on something else of ours, if the network is not a
     // slow one.
     std::uint64_t moment_ = 200000;
+    std::uint64_t next_ = 0; // ns: not looked at before, in passes, as there may be many
     std::vector<held_notice> list_;
     foresight known_;
 };
