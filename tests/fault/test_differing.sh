@@ -34,6 +34,7 @@ differing progress-helper-poll '' progress=helper progress=poll
 differing progress-poll-none '' progress=poll progress=none
 differing progress-network "$NETWORK" progress=helper progress=none
 differing eager-limit '' eager_limit=0 eager_limit=65536
+differing fragment-bytes "$NETWORK" fragment_bytes=0 fragment_bytes=1048576
 differing eager-limit-network "$NETWORK" network_eager_limit=0 network_eager_limit=1048576
 differing ring-bytes '' ring_bytes=16384 ring_bytes=4194304
 differing ring-bytes-eager-limit '' 'ring_bytes=16384 eager_limit=65536' 'ring_bytes=4194304 eager_limit=1048576'

@@ -148,6 +148,7 @@ struct held : testing::Test {
     }
 
     void need_none_after_a_while(bool answers);
+    void is_noticed_where_it_computes(bool sender);
 
     scratch_directory directory;
     std::optional<network_pair> n;
@@ -230,26 +231,80 @@ TEST_F(held, of_a_rank_that_goes_to_compute_its_thread_posts_it) {
     });
 }
 
-TEST_F(held, who_had_to_be_woken_is_noticed_the_next_time) {
+TEST_F(held, its_thread_comes_again_for_what_is_fresh) {
     ASSERT_NO_FATAL_FAILURE(make("helper"));
-    exchange(); // so they are connected
-    n->b.start_thread();
-    for (unsigned i = 0; i < 2 * learning; ++i) {
-        receive(); // and goes to compute
-        n->a.begin_wait();
-        send();
-        wait_until("its thread receives it", [&] {
-            ring_eventfd(n->b.wake_descriptor()); // as who got the notice, and again for those that found nothing
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            n->a.progress();
-            return 1 == s.delivered && op_state::done == r.state.seen();
-        });
-        n->a.end_wait();
-        n->b.progress();
-    }
-    EXPECT_EQ(0U, count(n->a, stat::notices_held));
-    EXPECT_EQ(2 * learning + 1, noticed(n->a));
+    learn();
+    const std::uint64_t before = noticed(n->a);
+    engine_access::hold_for(n->a, std::chrono::minutes(5));
+    n->a.start_thread();
+    send();
+    wait_until("it comes twice", [&] { return 2 <= count(n->a, stat::wakes_timer); });
+    EXPECT_EQ(before, noticed(n->a));
+    n->a.enter();
+    engine_access::hold_for(n->a, std::chrono::nanoseconds(0));
+    n->a.leave();
+    wait_until("and posts it", [&] { return before + 1 == noticed(n->a); });
+    receive();
+    ends();
 }
+
+// Whose answers, or data, come is at work, and sees to the rest too.
+TEST_F(held, a_peer_that_is_heard_of_is_waited_for) {
+    ASSERT_NO_FATAL_FAILURE(make("none"));
+    learn();
+    engine_access::hold_for(n->a, std::chrono::nanoseconds(0));
+    n->to_b->heard_ns = UINT64_MAX / 2;
+    n->a.begin_wait();
+    send(); // which nobody receives
+    for (int i = 0; i < 100; ++i) {
+        n->a.progress();
+    }
+    EXPECT_EQ(learned, noticed(n->a));
+    test_send other;
+    test_recv to;
+    other.aim(n->to_b, bytes, 2, ctx, 0, tag + 1);
+    to.aim(bytes, ctx, 0, tag + 1);
+    n->receive(n->b, to);
+    n->send(n->a, other); // of another tag: noticed
+    n->drive("the other one", [&] { return 1 == other.delivered && 1 == to.delivered; });
+    EXPECT_GT(UINT64_MAX / 2, n->to_b->heard_ns);
+    wait_until("now it is noticed", [&] {
+        n->a.progress();
+        return learned + 2 == noticed(n->a);
+    });
+    receive();
+    ends();
+    n->a.end_wait();
+}
+
+// The side that computes, and whether the other one holds its notices to it.
+void held::is_noticed_where_it_computes(bool sender) {
+    ASSERT_NO_FATAL_FAILURE(make("helper", sender));
+    exchange(); // so they are connected
+    engine &computes = sender ? n->a : n->b, &waits = sender ? n->b : n->a;
+    engine_access::hold_for(waits, std::chrono::minutes(5)); // one that was held would not be noticed at all
+    const std::uint64_t before = noticed(waits);
+    computes.start_thread();
+    for (unsigned i = 0; i < 2 * learning; ++i) {
+        sender ? send() : receive(); // and goes to compute
+        waits.begin_wait();
+        sender ? receive() : send();
+        wait_until("its thread sees to it", [&] {
+            ring_eventfd(computes.wake_descriptor()); // as who got the notice, and again if that found nothing
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            waits.progress();
+            return op_state::done == s.state.seen() && op_state::done == r.state.seen();
+        });
+        waits.end_wait();
+        computes.progress();
+    }
+    EXPECT_EQ(0U, count(waits, stat::notices_held));
+    EXPECT_EQ(before + 2 * learning, noticed(waits));
+}
+
+TEST_F(held, a_receiver_that_had_to_be_woken_is_noticed_the_next_time) { is_noticed_where_it_computes(false); }
+
+TEST_F(held, a_sender_that_had_to_be_woken_is_noticed_the_next_time) { is_noticed_where_it_computes(true); }
 
 } // namespace
 } // namespace smartint

@@ -79,6 +79,37 @@ TEST_F(engines_of_two_nodes, fragments_are_larger_than_what_goes_whole_but_not_i
     }
 }
 
+// Its thread tells by them how fast data comes.
+TEST_F(engines_of_two_nodes, fragments_to_a_receiver_in_no_wait_are_smaller) {
+    network_pair n(with("auto"));
+    const std::uint64_t large = n.to_b->max_fragment, small = n.to_b->max_payload;
+    ASSERT_NE(0U, large % small);
+    for (const bool waits : {true, false}) {
+        const std::uint64_t bytes = 5 * large;
+        test_send s;
+        test_recv r;
+        s.aim(n.to_b, bytes, 1, ctx, 0, tag);
+        r.aim(bytes, ctx, 0, tag);
+        if (waits) {
+            n.b.begin_wait();
+        }
+        n.receive(n.b, r);
+        n.send(n.a, s);
+        unsigned parts = 0;
+        n.drive("all of it", [&] {
+            if (0 != r.moved && r.moved < bytes) {
+                ++parts;
+                EXPECT_EQ(0U, r.moved % (waits ? large : small)) << waits;
+            }
+            return 1 == s.delivered && 1 == r.delivered;
+        });
+        EXPECT_NE(0U, parts) << "it came in one look: the test is none";
+        if (waits) {
+            n.b.end_wait();
+        }
+    }
+}
+
 // A program that tests once for each of its steps is not to wait for as many of them as a spinning one makes looks.
 TEST_F(engines_of_two_nodes, one_pass_after_a_while_sees_what_has_come) {
     network_pair n(with("none"));

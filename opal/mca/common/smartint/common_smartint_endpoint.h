@@ -113,6 +113,8 @@ struct endpoint {
     bool parting = false;       // it is lost, and what it sent before may come still
     std::uint64_t lost_us = 0;  // when, where it was parting
     std::uint64_t heard_ns = 0; // by network: when it answered, or data of it came
+
+    bool relayed() const { return route::network == way && !here && node >= 0; } // notices to it, by helpers
 };
 
 // Who an operation was begun with answers, and nobody else of the node. By the network, where from is nullptr, the

@@ -138,7 +138,7 @@ void engine::post_notice(endpoint *ep, const key &k, std::uint32_t source, std::
             } else {
                 board_slot(&s).ring_failed();
             }
-        } else if (held_notices::may_be(ep)) {
+        } else if (ep->relayed()) {
             const bool kept = relay_post(segment_.relay(), static_cast<std::uint32_t>(ep->node), ep->relay_slot, what,
                                          source, sequence);
             stats_.add(kept ? stat::notices_relayed : stat::notices_dropped);

@@ -114,11 +114,7 @@ void engine::answer(recv_op *op, wire::mode how, bool wake_sender) {
                         .source = static_cast<std::uint32_t>(me_.name) | answer_source,
                         .sequence = a.sequence,
                         .answer = true};
-    if (held_notices::may_be(ep)) {
-        held_.post(n, op->context, op->got_tag, &op->watch);
-    } else {
-        post_notice(ep, n.what, n.source, n.sequence);
-    }
+    held_.post(n, op->context, op->got_tag, &op->watch);
     if (wake_sender && !wake_if_gone(ep)) {
         in_calls_.push_back(id);
     }

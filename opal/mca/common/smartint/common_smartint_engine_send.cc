@@ -291,7 +291,7 @@ void engine::post_rts_notice(send_op *op, bool may_hold) {
                         .source = static_cast<std::uint32_t>(me_.name),
                         .sequence = op->sequence,
                         .answer = false};
-    if (may_hold && held_notices::may_be(op->peer)) {
+    if (may_hold) {
         held_.post(n, op->context, op->tag, &op->watch);
     } else {
         post_notice(n.peer, n.what, n.source, n.sequence);

@@ -11,23 +11,24 @@
 namespace smartint {
 
 void held_notices::post(const held_notice &n, std::uint32_t context, std::int32_t tag, notice_watch *w) {
-    w->watched = true;
-    w->kind = known_.kind_of(context, tag, n.answer);
-    if (known_.prompt(w->kind) && ((e_.application_waits() && !e_.by_thread_) || cover(true))) {
-        e_.stats_.add(stat::notices_held);
-        list_.push_back(n);
-        list_.back().since = now_ns();
-        return;
+    if (n.peer->relayed()) {
+        w->watched = true;
+        w->kind = known_.kind_of(context, tag, n.answer);
+        if (known_.prompt(w->kind) && ((e_.application_waits() && !e_.by_thread_) || cover())) {
+            e_.stats_.add(stat::notices_held);
+            list_.push_back(n);
+            list_.back().since = now_ns();
+            return;
+        }
     }
     e_.post_notice(n.peer, n.what, n.source, n.sequence);
 }
 
-// Somebody posts them should the application not come back in time. None is of no use; more: one comes now.
-// False: nobody would.
-bool held_notices::cover(bool more) {
+// The thread posts them, should the application not come back in time. False: it would not come.
+bool held_notices::cover() {
     bool &covered = e_.put_off_.notices;
-    covered = covered || ((more || any()) && e_.postpone_to_calls());
-    return covered || !(more || any());
+    covered = covered || e_.postpone_to_calls();
+    return covered;
 }
 
 void held_notices::heard(endpoint *ep, notice_watch *w, bool was_woken) {
@@ -87,7 +88,7 @@ void held_notices::look() {
 void held_notices::take() {
     if (std::exchange(e_.put_off_.notices, false)) {
         look(looks::away);
-        if (!cover(false)) {
+        if (any() && !cover()) {
             look(looks::at_last);
         }
     }
@@ -96,7 +97,7 @@ void held_notices::take() {
 void held_notices::leave() {
     if (any() && !e_.application_waits()) {
         look(looks::inside);
-        if (!cover(false)) {
+        if (any() && !cover()) {
             look(looks::at_last);
         }
     }

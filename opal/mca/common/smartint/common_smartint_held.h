@@ -35,8 +35,7 @@ public:
     explicit held_notices(engine &e) : e_(e) {}
 
     bool any() const { return !list_.empty(); }
-    static bool may_be(const endpoint *ep) { return route::network == ep->way && !ep->here && ep->node >= 0; }
-    // Of a message that has just gone out to a peer whose notices go by helpers (may_be): posted, or held. w: of its
+    // Of a message that has just gone out: posted, or, where its peer's are relayed by helpers, held. w: of its
     // operation.
     void post(const held_notice &n, std::uint32_t context, std::int32_t tag, notice_watch *w);
     // The peer has answered what was watched, or goes on with something else: it is at work. was_woken: else it needed
@@ -52,7 +51,7 @@ private:
     enum class looks { inside, away, at_last };
     void look(looks how);
     notice_watch *unanswered(const held_notice &n);
-    bool cover(bool more);
+    bool cover();
 
     engine &e_;
     // ns: a process that waits has answered by then, or is at work on something else of ours, if the network is not a

@@ -344,8 +344,8 @@ void network::learn_capabilities(const network_config &cfg) {
         UCS_OK != uct.md_query(n.md, &impl_->md_attr) || 0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_MEMH);
     const bool keys = !caps_.registers || (0 != (n.md_attr.cap.flags & UCT_MD_FLAG_NEED_RKEY) &&
                                            n.md_attr.rkey_packed_size <= network_memory::max_key);
-    // tcp offers writes too, but its receiver (UCX 1.13) drops its state when a read finds
-    // nothing in the middle of one, and the process crashes at the next: messages instead.
+    // tcp offers writes too, but a receiver (UCX 1.13) that makes an endpoint of its own in the middle of one loses
+    // where it goes, and crashes (architecture.md, decision 2): messages instead.
     caps_.write = cfg.allow_write && "tcp" != n.transport && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
     caps_.read = cfg.allow_read && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_GET_ZCOPY);
     if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n.attr.cap.am.max_hdr >= 64) {

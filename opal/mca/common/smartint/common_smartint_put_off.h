@@ -22,7 +22,7 @@ struct put_off {
     std::vector<std::uint64_t> unnoticed;                                 // sends whose notice is kept
     std::uint64_t unnoticed_since = 0;                                    // ns: the first of them
     std::uint64_t unnoticed_seen = 0; // ns: when the application first came back; 0: not yet
-    bool notices = false;             // to other nodes (held.h)
+    bool notices = false;             // held back, that the thread comes for (held.h)
     unsigned copies = 0;              // to whoever waits first
     unsigned queues = 0;              // of one-sided operations, to the next call
     unsigned bundles = 0;             // of small one-sided messages, to the next pass
