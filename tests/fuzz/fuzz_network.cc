@@ -121,7 +121,7 @@ network::result network::send_in_place(void *connection, std::uint64_t, const vo
                                        const std::byte *payload, std::uint32_t payload_bytes, network_completion *c,
                                        bool *queued) {
     read_all(connection, 1);
-    MUST_HOLD(header_bytes <= 64 && payload_bytes <= caps_.max_in_place);
+    MUST_HOLD(header_bytes <= most_header && payload_bytes <= caps_.max_in_place);
     read_all(header, header_bytes);
     read_all(payload, payload_bytes);
     return begun(c, queued);

@@ -57,6 +57,7 @@ public:
     static bool in_network(const engine &e) { return e.in_network_; }
     static void hold_for(engine &e, std::chrono::nanoseconds moment) {
         e.held_.moment_ = static_cast<std::uint64_t>(moment.count());
+        e.held_.next_ = 0;
     }
     static bool deferred_waiting(const engine &e) { return !e.deferred_.empty(); }
     // Whatever this machine has: a processing unit for each rank of the node.

@@ -6,6 +6,7 @@
 // lately tells (CH, trace-based, but for the notice and not for the match).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -44,13 +45,16 @@ public:
     }
     bool prompt(std::uint32_t kind) const { return table_[kind].score >= enough; }
     void in_time(std::uint32_t kind) {
-        up(table_[kind]);
-        up(contexts_[table_[kind].context]);
+        up(&table_[kind].score);
+        up(&contexts_[table_[kind].context].score);
     }
     void late(std::uint32_t kind) {
-        down(table_[kind]);
-        down(contexts_[table_[kind].context]);
+        down(&table_[kind].score);
+        down(&contexts_[table_[kind].context].score);
     }
+
+    static void up(std::uint8_t *score) { *score = static_cast<std::uint8_t>(*score + (*score < most ? 1 : 0)); }
+    static void down(std::uint8_t *score) { *score = static_cast<std::uint8_t>(*score - std::min(*score, off)); }
 
 private:
     struct record {
@@ -64,8 +68,6 @@ private:
         name = (name ^ name >> 32) * 0x9e3779b97f4a7c15ULL;
         return static_cast<std::uint32_t>((name ^ name >> 29) * 0x9e3779b97f4a7c15ULL >> 58);
     }
-    static void up(record &r) { r.score = static_cast<std::uint8_t>(r.score + (r.score < most ? 1 : 0)); }
-    static void down(record &r) { r.score = static_cast<std::uint8_t>(r.score - (r.score < off ? r.score : off)); }
 
     std::array<record, kinds> table_{};
     std::array<record, kinds> contexts_{};

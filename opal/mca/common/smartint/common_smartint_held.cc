@@ -7,6 +7,7 @@
 
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
+#include "common_smartint_rma.h"
 
 namespace smartint {
 
@@ -40,9 +41,39 @@ void held_notices::heard(endpoint *ep, notice_watch *w, bool was_woken) {
             known_.in_time(w->kind);
         }
     }
+    heard(ep);
+}
+
+void held_notices::heard(endpoint *ep) {
     if (any()) {
         ep->heard_ns = now_ns();
     }
+}
+
+// afresh: what was held of this target before is answered.
+bool held_notices::hold(const held_notice &n, bool afresh) {
+    if ((!e_.application_waits() || e_.by_thread_) && !cover()) {
+        return false;
+    }
+    const auto at =
+        std::find_if(list_.begin(), list_.end(), [&](const held_notice &h) { return n.target == h.target; });
+    if (list_.end() != at) {
+        at->sequence = n.sequence;
+        if (!afresh) {
+            return true;
+        }
+        at->seen = 0;
+        at->since = now_ns();
+    } else {
+        list_.push_back(n);
+        list_.back().since = now_ns();
+    }
+    e_.stats_.add(stat::notices_held);
+    return true;
+}
+
+void held_notices::forget(rma_peer *p) {
+    std::erase_if(list_, [p](const held_notice &n) { return p == n.target; });
 }
 
 // nullptr: it is answered, or will never be.
@@ -55,18 +86,30 @@ notice_watch *held_notices::unanswered(const held_notice &n) {
     return nullptr != op && op_state::rts_sent == op->state && !op->peer->lost ? &op->watch : nullptr;
 }
 
+bool held_notices::is_due(held_notice &n, looks how, std::uint64_t now) const {
+    n.seen = 0 == n.seen ? now : n.seen;
+    const std::uint64_t since = looks::away == how ? n.since : n.seen;
+    const unsigned doublings = nullptr == n.target ? 0 : n.target->notices.doublings;
+    return looks::at_last == how || now >= std::max(since, n.peer->heard_ns) + (moment_ << doublings);
+}
+
 // Those of no use any more go, and those are posted whose peer has said nothing for a moment: since this process has
 // looked; or since they were held, where the application is away; or all.
 void held_notices::look(looks how) {
     const std::uint64_t now = now_ns();
     std::erase_if(list_, [&](held_notice &n) {
+        if (nullptr != n.target) {
+            if (rma::unanswered(n.target) && !is_due(n, how, now)) {
+                return false;
+            }
+            e_.rma_->no_more_held(n.target, n.sequence);
+            return true;
+        }
         notice_watch *w = unanswered(n);
         if (nullptr == w) {
             return true;
         }
-        n.seen = 0 == n.seen ? now : n.seen;
-        const std::uint64_t since = looks::away == how ? n.since : n.seen;
-        if (looks::at_last != how && now < std::max(since, n.peer->heard_ns) + moment_) {
+        if (!is_due(n, how, now)) {
             return false;
         }
         known_.late(w->kind);
@@ -86,7 +129,7 @@ void held_notices::look() {
 }
 
 void held_notices::take() {
-    if (std::exchange(e_.put_off_.notices, false)) {
+    if (std::exchange(e_.put_off_.notices, false) && !e_.application_waits()) { // else it sees to them, or leaves
         look(looks::away);
         if (any() && !cover()) {
             look(looks::at_last);

@@ -19,15 +19,17 @@
 namespace smartint {
 
 class engine;
+struct rma_peer;
 
 struct held_notice {
-    std::uint64_t id; // of the send whose RTS, or the receive whose CTS it is about
+    std::uint64_t id; // of the send whose RTS, or the receive whose CTS it is about; 0: a target's
     endpoint *peer;
     key what;
     std::uint32_t source, sequence;
-    bool answer;             // it is about a CTS
-    std::uint64_t since = 0; // ns: held
-    std::uint64_t seen = 0;  // ns: when this process looked first; 0: it has not
+    bool answer;                // it is about a CTS
+    rma_peer *target = nullptr; // or it is about what this target has to see to: one for each at most
+    std::uint64_t since = 0;    // ns: held
+    std::uint64_t seen = 0;     // ns: when this process looked first; 0: it has not
 };
 
 class held_notices {
@@ -41,6 +43,10 @@ public:
     // The peer has answered what was watched, or goes on with something else: it is at work. was_woken: else it needed
     // no notice.
     void heard(endpoint *ep, notice_watch *w, bool was_woken);
+    // Of a one-sided message that has gone out, or is to: held, or added to what is. False: nobody would come for it.
+    bool hold(const held_notice &n, bool afresh);
+    void heard(endpoint *ep);
+    void forget(rma_peer *p);
     void look();  // in a pass
     void take();  // the thread's, which came as it was to
     void leave(); // the application leaves a wait
@@ -50,6 +56,7 @@ private:
 
     enum class looks { inside, away, at_last };
     void look(looks how);
+    bool is_due(held_notice &n, looks how, std::uint64_t now) const;
     notice_watch *unanswered(const held_notice &n);
     bool cover();
 

@@ -348,9 +348,10 @@ void network::learn_capabilities(const network_config &cfg) {
     // where it goes, and crashes (architecture.md, decision 2): messages instead.
     caps_.write = cfg.allow_write && "tcp" != n.transport && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
     caps_.read = cfg.allow_read && keys && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_GET_ZCOPY);
-    if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n.attr.cap.am.max_hdr >= 64) {
+    constexpr std::size_t in_front = sizeof(std::uint64_t) + most_header;
+    if (!caps_.registers && 0 != (n.attr.cap.flags & UCT_IFACE_FLAG_AM_ZCOPY) && n.attr.cap.am.max_hdr >= in_front) {
         caps_.max_in_place =
-            static_cast<std::uint32_t>(n.attr.cap.am.max_zcopy > 64 ? n.attr.cap.am.max_zcopy - 64 : 0);
+            static_cast<std::uint32_t>(n.attr.cap.am.max_zcopy > in_front ? n.attr.cap.am.max_zcopy - in_front : 0);
     }
     caps_.max_message = static_cast<std::uint32_t>(n.attr.cap.am.max_bcopy);
     caps_.min_write = n.attr.cap.put.min_zcopy;

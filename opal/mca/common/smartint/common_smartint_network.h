@@ -113,8 +113,9 @@ public:
     // word, header and payload as one message. Payload may be nullptr when empty.
     result send(void *connection, std::uint64_t word, const void *header, std::uint32_t header_bytes,
                 const void *payload, std::uint32_t payload_bytes);
-    // As send, the payload straight from where it is. done with *queued: in use until the
-    // completion is called back.
+    // As send, the payload straight from where it is; the header has at most most_header bytes. done with *queued: in
+    // use until the completion is called back.
+    static constexpr std::uint32_t most_header = 96;
     result send_in_place(void *connection, std::uint64_t word, const void *header, std::uint32_t header_bytes,
                          const std::byte *payload, std::uint32_t payload_bytes, network_completion *c, bool *queued);
     // Write to the peer's memory, read from it. done without *queued: it is over, and the callback

@@ -112,6 +112,7 @@ void rma::destroy(rma_window *w) {
             hurry_gets(p.get());
             forget_bundle(p.get());
             bursts_.forget(p.get());
+            e_.held_.forget(p.get());
         }
     }
     disarm(&w->armed);
@@ -324,7 +325,7 @@ unsigned rma::progress(bool by_thread) {
         if (p->unacked && !p->stuck && before != p->head) {
             // What had to wait is late already, and nobody may come to flush it soon: a target
             // that computes takes it in meanwhile.
-            wake_target(p);
+            wake_target(p, !p->requested);
         }
         p->owed_wake = p->owed_wake && !(settled(p) && nullptr == p->head);
         look_after_wake(p);
@@ -485,7 +486,7 @@ unsigned rma::lost(endpoint *ep) {
             }
         });
         for (; nullptr != p->head; p->head = p->head->next) {
-            if (nullptr != p->head->network && 0 != p->head->network->under_way) {
+            if (0 != p->head->under_way) {
                 p->under_way.push_back(p->head); // with the others, when the transport is done with it
             } else {
                 all.push_back(p->head);

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common_smartint_held.h"
 #include "common_smartint_ids.h"
 #include "common_smartint_key.h"
 #include "common_smartint_rma_bursts.h"
@@ -124,7 +125,10 @@ public:
     bool more() const { return more_ && !active_.empty(); } // the interrupt thread left something for its next pass
     void finish();                                          // application thread: hooks().rma_done
     bool unasked() const { return !unasked_peers_.empty() || !unasked_windows_.empty(); }
-    void wait_is_over();         // of the application: what it waited beside may need somebody to come for it now
+    void wait_is_over(); // of the application: what it waited beside may need somebody to come for it now
+    // Of a notice that is held back (held.h): is it of use still; it is not held any more.
+    static bool unanswered(const rma_peer *p);
+    void no_more_held(rma_peer *p, std::uint32_t sequence);
     unsigned lost(endpoint *ep); // how many items and waits it ends, now or in the next pass
 
 private:
@@ -155,11 +159,14 @@ private:
     void disarm(int *index);
 
     // rma_wake.cc
-    void wake_target(rma_peer *p);
+    void wake_target(rma_peer *p, bool may_hold = false);
     bool finds_it(rma_peer *p);
     void wake_beforehand(rma_peer *p);
     void wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes);
-    void wake_for(rma_peer *p, std::uint32_t sequence);
+    void wake_for(rma_peer *p, std::uint32_t sequence, bool may_hold);
+    held_notice serve_notice(rma_peer *p, std::uint32_t sequence) const;
+    static bool is_prompt(const rma_peer *p);
+    void learn(rma_peer *p, bool was_woken);
     void note_listening(rma_peer *p, bool listens);
     void look_after_wake(rma_peer *p);
 
@@ -195,10 +202,14 @@ private:
                   std::uint32_t bytes, bool stays = false);
     step send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count, const std::byte *data,
                       std::uint32_t bytes);
+    std::uint64_t in_place(const rma_peer *p, std::uint64_t bytes, bool finely) const;
+    std::uint64_t store_in_place(const rma_peer *p, const rma_item *i, std::uint64_t unit) const;
+    step transmit_in_place(rma_peer *p, rma_item *i, wire::rma_head &head, const std::vector<rma_run> &runs,
+                           const std::byte *data, std::uint32_t bytes);
     // Small ones that stand outside the queue: sent or kept, never refused.
     void send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id, std::uint64_t at,
                   rma_epoch_kind notice);
-    std::uint8_t answer_flags() const; // of a target
+    std::uint8_t answer_flags(const rma_peer *p) const; // of a target
 
     // rma_bundle.cc
     void send_other_bundles(const rma_peer *p);

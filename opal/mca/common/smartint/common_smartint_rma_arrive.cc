@@ -109,6 +109,7 @@ void rma::handle(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run
     using kind = wire::rma_kind;
     if (h.kind <= kind::complete) {
         count_served(p, h.kind);
+        p->notices.by_woken = p->notices.by_woken || e_.is_woken();
         if (e_.by_thread_ && route::network == p->ep->way && waited_for(h)) {
             e_.listen_on();
         }
@@ -141,6 +142,9 @@ void rma::note_answer(rma_peer *p, std::uint8_t flags) {
     p->attentive = 0 == (flags & wire::rma_by_thread);
     note_listening(p, 0 != (flags & wire::rma_listens));
     p->owed_since = 0; // it is at it
+    if (route::network == p->ep->way) {
+        learn(p, 0 != (flags & wire::rma_woken));
+    }
 }
 
 // Something may go on behind it, or is owed. Not for what is done inside a node by messages that are answered at once.
@@ -226,6 +230,7 @@ void rma::on_data(rma_peer *p, const wire::rma_head &h, const std::byte *data, s
     if (nullptr == i) {
         return;
     }
+    p->in_wait = e_.application_waits() && !e_.by_thread_;
     if (0 == (h.flags & wire::rma_no_operand)) {
         data_came(i, h.at, data, bytes);
         return;

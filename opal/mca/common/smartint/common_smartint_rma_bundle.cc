@@ -279,7 +279,7 @@ rma::step rma::bundle_answers(rma_peer *p) {
     unsigned n = 0;
     std::uint64_t fetched = 0;
     bool unlocks = false;
-    const std::uint8_t flags = answer_flags();
+    const std::uint8_t flags = answer_flags(p);
     for (const rma_reply &r : p->replies) {
         const bool data = wire::rma_kind::data == r.kind && 0 == r.sent && 0 == r.at && rma_error::none == r.error;
         const std::uint64_t bytes = !data ? 0 : r.kept.empty() ? r.layout.bytes() : r.kept.size();
@@ -310,6 +310,7 @@ rma::step rma::bundle_answers(rma_peer *p) {
     all.kind = wire::rma_kind::answers;
     const step s = send_message(p, all, nullptr, 0, answers_.data(), static_cast<std::uint32_t>(answers_.size()));
     if (step::done == s) {
+        p->notices.by_woken = false;
         p->fetched -= std::min(p->fetched, fetched);
         p->replies.erase(p->replies.begin(), std::next(p->replies.begin(), n));
         if (unlocks) { // and not before: what there was no room for is read once more

@@ -263,7 +263,7 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
         if (asking == next.peer && only_by_message(asking)) {
             next.peer->replies.emplace_back().kind = wire::rma_kind::grant;
         } else {
-            send_now(next.peer, wire::rma_kind::grant, answer_flags(), 0, 0, rma_epoch_kind::grant);
+            send_now(next.peer, wire::rma_kind::grant, answer_flags(next.peer), 0, 0, rma_epoch_kind::grant);
         }
         next.peer->lock_pending = false;
         take_kept(next.peer);

@@ -46,7 +46,7 @@ void rma::transfer_done(void *arg, bool ok) {
     p->broken_off = p->broken_off || !ok;
     --p->transfers;
     if (nullptr != t->item) {
-        --t->item->network->under_way;
+        --t->item->under_way;
     }
     t->owner->give_back(t);
     t->owner->activate(p);
@@ -58,7 +58,7 @@ rma::step rma::posted(rma_transfer *t, network::result r, bool queued) {
     if (queued) {
         ++p->transfers;
         if (nullptr != t->item) {
-            ++t->item->network->under_way;
+            ++t->item->under_way;
         }
         return step::done;
     }
@@ -170,7 +170,7 @@ rma::step rma::run_by_network(rma_peer *p, rma_item *i) {
 
 // Those that are over, at the origin.
 void rma::end_transfers(rma_peer *p) {
-    const auto over = [](const rma_item *i) { return 0 == i->network->under_way; };
+    const auto over = [](const rma_item *i) { return 0 == i->under_way; };
     for (auto at = std::find_if(p->under_way.begin(), p->under_way.end(), over); at != p->under_way.end();
          at = std::find_if(p->under_way.begin(), p->under_way.end(), over)) {
         rma_item *i = *at;

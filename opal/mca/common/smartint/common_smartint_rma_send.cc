@@ -40,9 +40,12 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
             hurry_bundle(p);
             return step::blocked; // data that arrives goes on
         }
+        const std::uint64_t in_place = fetches ? 0 : store_in_place(p, i, unit);
         std::uint64_t room = std::min<std::uint64_t>(p->ep->max_payload - (entries + 1) * sizeof(rma_run),
                                                      fetches ? wire::rma_fetch_bytes : ~0ULL);
-        if (nullptr != p->asked) { // no larger than what may go ahead
+        if (0 != in_place) {
+            room = in_place;
+        } else if (nullptr != p->asked) { // no larger than what may go ahead
             room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
         }
         const rma_cursor target_before = i->target_at;
@@ -65,7 +68,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         h.id = i->id;
         h.at = at;
         h.more = i->target_at.left();
-        const step s = transmit(p, h, runs_, data, data_bytes, stays);
+        const step s = 0 != in_place ? transmit_in_place(p, i, h, runs_, data, data_bytes)
+                                     : transmit(p, h, runs_, data, data_bytes, stays);
         if (step::done != s) {
             i->target_at = target_before;
             i->origin_at = origin_before;
@@ -86,6 +90,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
     take_head(p);
     if (fetches && 0 != total) {
         i->waiting = true;
+    } else if (0 != i->under_way) {
+        p->under_way.push_back(i);
     } else {
         end(i);
     }
@@ -109,6 +115,7 @@ rma::step rma::send_get(rma_peer *p, rma_item *i) {
         runs_.clear();
         wire::rma_head h{};
         h.kind = wire::rma_kind::get;
+        h.flags = p->in_wait && !i->requested() ? wire::rma_waited : 0;
         h.id = i->id;
         h.at = i->target_at.done();
         i->target_at.take(~0ULL, runs_towards(p->ep), 1, &runs_);
@@ -213,6 +220,73 @@ rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *ru
         break;
     }
     return step::blocked;
+}
+
+// How many of these bytes, of one piece here, go in one message from where they are, as those of large messages between
+// two processes do: to copy them into the transport's buffer first takes a part of the time that they need on a fast
+// network. 0: none.
+std::uint64_t rma::in_place(const rma_peer *p, std::uint64_t bytes, bool finely) const {
+    const endpoint *ep = p->ep;
+    if (route::network != ep->way || bytes < large || e_.in_network_) {
+        return 0;
+    }
+    const std::uint32_t most = std::min(e_.network_.caps().max_in_place, finely ? ep->max_payload : ep->max_fragment);
+    return std::min<std::uint64_t>(bytes, most);
+}
+
+// Of a put or accumulate, where what is left of it begins with one piece on both sides. A target that computes is to
+// see how fast it comes, and does by smaller messages.
+std::uint64_t rma::store_in_place(const rma_peer *p, const rma_item *i, std::uint64_t unit) const {
+    if (nullptr != p->asked || rma_operator::no_op == i->op) {
+        return 0;
+    }
+    const std::uint64_t here = i->origin_at.look(i->target_at.left()).bytes;
+    const std::uint64_t there = i->target_at.look(here).bytes;
+    return in_place(p, there - there % unit, !p->attentive);
+}
+
+// i: whose data it is, nullptr: of an answer. done: it may be under way still, as one of the peer's transfers.
+rma::step rma::transmit_in_place(rma_peer *p, rma_item *i, wire::rma_head &head, const std::vector<rma_run> &runs,
+                                 const std::byte *data, std::uint32_t bytes) {
+    endpoint *ep = p->ep;
+    if (head.kind <= wire::rma_kind::complete) {
+        send_other_bundles(p);
+        if (const step s = send_bundle(p); step::done != s) {
+            return s;
+        }
+    }
+    if (nullptr != ep->pending_head) {
+        return step::full;
+    }
+    sending_ = true; // what a loss would end is in use
+    const bool connected = !ep->lost && e_.connect(ep, false);
+    if (!connected) {
+        e_.lose(ep);
+    }
+    sending_ = false;
+    if (!connected) {
+        return step::blocked;
+    }
+    head.name = e_.me_.name;
+    head.window = p->window->id;
+    head.runs = static_cast<std::uint32_t>(runs.size());
+    head.sequence = wire::next_sequence(ep->rma_out);
+    std::byte header[sizeof(head) + sizeof(rma_run)];
+    static_assert(sizeof(header) <= network::most_header);
+    const std::uint32_t header_bytes = sizeof(head) + (runs.empty() ? 0 : sizeof(rma_run));
+    std::memcpy(header, &head, sizeof(head));
+    std::memcpy(header + sizeof(head), runs.data(), header_bytes - sizeof(head));
+    rma_transfer *t = take_transfer(p, i);
+    bool queued = false;
+    const network::result r =
+        e_.network_.send_in_place(ep->control, ring_word::pack(header_bytes + bytes, 0, wire::rma), header,
+                                  header_bytes, data, bytes, &t->completion, &queued);
+    const step s = posted(t, r, queued);
+    if (step::done == s) {
+        ep->rma_out = head.sequence;
+        e_.traffic_.other += bytes;
+    }
+    return s;
 }
 
 void rma::send_now(rma_peer *p, wire::rma_kind kind, std::uint8_t flags, std::uint64_t id, std::uint64_t at,

@@ -46,7 +46,6 @@ struct rma_network_state {
     std::byte *local = nullptr;
     std::uint64_t remote = 0;
     std::uint64_t begun = 0; // bytes
-    unsigned under_way = 0;  // writes or reads
 };
 
 // One place in an origin's queue.
@@ -93,7 +92,8 @@ struct rma_item {
     std::uint64_t target = 0; // address that target_layout is relative to
     rma_layout target_layout;
     rma_cursor target_at;
-    std::uint64_t id = 0; // of a get or fetch under way
+    std::uint64_t id = 0;   // of a get or fetch under way
+    unsigned under_way = 0; // transfers: the network has memory of it
     std::unique_ptr<rma_network_state> network;
     // small: of its result, which is one piece
     std::uint64_t length = 0;
@@ -127,11 +127,11 @@ struct rma_small {
 // was chosen, and how it goes.
 enum class rma_begun : std::uint8_t { no, done, copy, message };
 
-// A write, read or flush of the network, until its completion is called back.
+// A write, read or flush of the network, or a message from where its data is, until its completion is called back.
 struct rma_transfer {
     class rma *owner = nullptr;
     rma_peer *peer = nullptr;
-    rma_item *item = nullptr; // nullptr: a flush
+    rma_item *item = nullptr; // nullptr: a flush, or an answer
     network_completion completion;
     rma_transfer *link = nullptr; // of those nobody uses
 };
@@ -141,7 +141,7 @@ struct rma_reply {
     // data, ack, grant, fault, key: to be sent. lock: to be queued. unlock: to be let go, then acked. complete: noted
     wire::rma_kind kind = wire::rma_kind::none;
     bool exclusive = false; // lock
-    bool waited = false;    // ack: no notice of it
+    bool waited = false;    // ack: no notice of it; data: in large messages
     rma_error error = rma_error::none;
     std::uint64_t id = 0;
     std::uint64_t at = 0;
@@ -150,6 +150,16 @@ struct rma_reply {
     rma_cursor cursor;
     std::vector<std::byte> kept; // data of a fetch: what was there
     std::uint64_t sent = 0;
+};
+
+// Is a notice to a target, on another node, of use? See held.h.
+struct rma_notices {
+    bool watched = false;       // one was posted, or held, and there is no answer yet
+    bool held = false;          // it is held back
+    bool late = false;          // it was, and posted in the end
+    std::uint8_t score = 0;     // foresight's
+    std::uint8_t doublings = 0; // of the time that it is held at most
+    bool by_woken = false;      // as target: a thread that was woken took something in since the last answer
 };
 
 enum class rma_hold : std::uint8_t { none, shared, exclusive };
@@ -189,11 +199,13 @@ struct rma_peer {
     std::uint32_t told = 0;          // sequence the target was last woken for, or counted on to find
     std::uint32_t told_early_ms = 0; // ms: when it was woken before there was room for the message; 0: not so
     bool attentive = false;          // its application gave the last answer: it may still be in MPI
+    rma_notices notices;             // of what it has to see to
     std::uint64_t listens_until = 0; // us: what comes wakes its thread
     bool owed_wake = false;          // so it has not been woken for the last message, yet
     bool unsure = false;             // whether it finds that before it leaves MPI
     bool gets_postponed = false;     // their data, to the next call; counted by the engine
     bool gets_requested = false;     // one of them or more, so they are not: it may be waited for late
+    bool in_wait = false;            // this process, when what it asked for last came
     std::uint64_t woken_at = 0;      // us, by one that may go without
     std::uint64_t asked_since = 0;   // bytes, since any
     std::uint64_t owed_since = 0;    // that this process waits for it, us; 0: it has not begun to

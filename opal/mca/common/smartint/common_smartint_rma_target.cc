@@ -136,6 +136,7 @@ void rma::store(rma_peer *p, const wire::rma_head &h, const std::vector<rma_run>
         r.kind = kind::data;
         r.id = h.id;
         r.at = h.at;
+        r.waited = 0 != (h.flags & wire::rma_waited);
         r.base = base;
         r.layout = std::move(layout);
         r.cursor = rma_cursor(&r.layout);
@@ -202,7 +203,7 @@ bool rma::answers_at_once(const rma_peer *p) { return route::shared == p->ep->wa
 rma::step rma::answer(rma_peer *p, std::uint64_t id, std::uint64_t at, const std::byte *data, std::uint64_t bytes) {
     wire::rma_short_head h{};
     h.kind = wire::rma_kind::data;
-    h.flags = answer_flags();
+    h.flags = answer_flags(p);
     h.at = at;
     h.id = id;
     return send_short(p, h, data, bytes);
@@ -212,8 +213,9 @@ rma::step rma::answer(rma_peer *p, std::uint64_t id, std::uint64_t at, const std
 rma::step rma::acknowledge(rma_peer *p, wire::rma_kind kind, bool waited) {
     wire::rma_head h{};
     h.kind = kind;
-    h.flags = answer_flags();
+    h.flags = answer_flags(p);
     const step s = transmit(p, h, {}, nullptr, 0);
+    p->notices.by_woken = p->notices.by_woken && step::done != s;
     if (step::done == s && wire::rma_kind::ack == kind && route::self != p->ep->way && !waited) {
         e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::ack, p->window->id, e_.me_.name),
                        static_cast<std::uint32_t>(e_.me_.name) | rma_source, p->ep->rma_out);
@@ -221,8 +223,9 @@ rma::step rma::acknowledge(rma_peer *p, wire::rma_kind kind, bool waited) {
     return s;
 }
 
-std::uint8_t rma::answer_flags() const {
+std::uint8_t rma::answer_flags(const rma_peer *p) const {
     return static_cast<std::uint8_t>((e_.by_thread_ ? wire::rma_by_thread : 0) |
+                                     (p->notices.by_woken ? wire::rma_woken : 0) |
                                      (e_.listens_for_long() ? wire::rma_listens : 0));
 }
 
@@ -270,7 +273,7 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
     wire::rma_head h{};
     h.kind = wire::rma_kind::data;
     h.id = r.id;
-    h.flags = answer_flags();
+    h.flags = answer_flags(p);
     if (rma_error::none != r.error) {
         h.flags |= wire::rma_no_operand;
         h.more = r.sent;
@@ -283,29 +286,32 @@ rma::step rma::send_data(rma_peer *p, rma_reply &r) {
             more_ = true;
             return step::again;
         }
-        const std::uint64_t most = std::min<std::uint64_t>({p->ep->max_payload, total - r.sent, room});
+        const std::uint64_t left = std::min(total - r.sent, room);
+        const std::uint64_t one = r.kept.empty() ? in_place(p, r.cursor.look(left).bytes, !r.waited) : 0;
+        const std::uint64_t bytes = 0 != one ? one : std::min<std::uint64_t>(p->ep->max_payload, left);
         const std::byte *data = nullptr;
-        std::uint64_t bytes = most;
         const rma_cursor before = r.cursor;
         if (!r.kept.empty()) {
             data = r.kept.data() + r.sent;
         } else {
-            const auto piece = r.cursor.look(most);
-            if (piece.bytes == most) {
+            const auto piece = r.cursor.look(bytes);
+            if (piece.bytes == bytes) {
                 data = r.base + piece.offset;
-                r.cursor.advance(most);
+                r.cursor.advance(bytes);
             } else {
-                packed_.resize(std::max<std::size_t>(packed_.size(), most));
-                rma_gather(r.base, r.cursor, packed_.data(), most);
+                packed_.resize(std::max<std::size_t>(packed_.size(), bytes));
+                rma_gather(r.base, r.cursor, packed_.data(), bytes);
                 data = packed_.data();
             }
         }
         h.at = r.at + r.sent;
-        const step s = transmit(p, h, {}, data, static_cast<std::uint32_t>(bytes));
+        const step s = 0 != one ? transmit_in_place(p, nullptr, h, {}, data, static_cast<std::uint32_t>(bytes))
+                                : transmit(p, h, {}, data, static_cast<std::uint32_t>(bytes));
         if (step::done != s) {
             r.cursor = before;
             return s;
         }
+        p->notices.by_woken = false;
         r.sent += bytes;
         room -= bytes;
         if (!r.kept.empty()) { // with each part, as the origin does: it may ask for as much at once

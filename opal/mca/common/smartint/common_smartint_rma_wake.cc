@@ -2,8 +2,11 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // What only a target's processor can see to: when it is woken for that, and when it comes by itself.
+#include <utility>
+
 #include "common_smartint_clock.h"
 #include "common_smartint_engine.h"
+#include "common_smartint_foresight.h"
 #include "common_smartint_rma.h"
 
 namespace smartint {
@@ -14,13 +17,15 @@ constexpr std::uint64_t late_listener_us = 200; // of one whose thread listens, 
 constexpr std::uint64_t attentive_us = 1000;    // between wakes of one whose application answers
 constexpr std::uint64_t very_much = 262144;     // bytes asked for since the last wake
 constexpr std::uint32_t forgotten_ms = 100;     // a notice without its message; the target's patience is longer
+constexpr std::uint8_t most_doublings = 5;      // of the time that a notice is held: 6.4 ms
 
 std::uint32_t now_ms() { return static_cast<std::uint32_t>(now_us() / 1000) | 1; } // never 0
 
 } // namespace
 
-// The last message is one that only the target's processor can see to. Once per message.
-void rma::wake_target(rma_peer *p) {
+// The last message is one that only the target's processor can see to. Once per message. may_hold: nobody waits for it
+// who would come much later.
+void rma::wake_target(rma_peer *p, bool may_hold) {
     p->owed_wake = p->unsure = false;
     p->asked_since = 0;
     if (0 != p->told_early_ms && now_ms() - p->told_early_ms >= forgotten_ms) {
@@ -31,7 +36,7 @@ void rma::wake_target(rma_peer *p) {
         p->told = p->ep->rma_out;
         return;
     }
-    wake_for(p, p->ep->rma_out);
+    wake_for(p, p->ep->rma_out, may_hold);
 }
 
 // Inside a node, who is in MPI, or whose thread is at it, looks into its ring before it leaves; we look at its state
@@ -51,7 +56,7 @@ void rma::wake_beforehand(rma_peer *p) {
     if (p->told != next) {
         p->told_early_ms = now_ms();
     }
-    wake_for(p, next);
+    wake_for(p, next, !p->requested);
 }
 
 // As wake_target(), but where no request depends on the message the wake may come later, or not at all. Between nodes a
@@ -65,6 +70,10 @@ void rma::wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes)
     }
     p->asked_since += bytes;
     const bool much = p->asked_since >= worthwhile || p->fetching + p->getting >= worthwhile;
+    if (p->notices.held || (much && is_prompt(p))) {
+        wake_target(p, true);
+        return;
+    }
     if (!p->attentive || much) {
         const std::uint64_t now = now_us();
         const std::uint64_t apart = p->attentive ? attentive_us : late_us;
@@ -98,13 +107,67 @@ void rma::look_after_wake(rma_peer *p) {
     }
 }
 
-void rma::wake_for(rma_peer *p, std::uint32_t sequence) {
+void rma::wake_for(rma_peer *p, std::uint32_t sequence, bool may_hold) {
     if (route::self == p->ep->way || p->told == sequence) {
         return;
     }
     p->told = sequence;
-    e_.post_notice(p->ep, make_rma_key(rma_epoch_kind::serve, 0, e_.me_.name),
-                   static_cast<std::uint32_t>(e_.me_.name) | rma_source, sequence);
+    rma_notices &n = p->notices;
+    if (p->ep->relayed()) {
+        const bool afresh = !std::exchange(n.watched, true);
+        if (may_hold && is_prompt(p) && e_.held_.hold(serve_notice(p, sequence), afresh)) {
+            n.held = true;
+            return;
+        }
+        if (std::exchange(n.held, false)) {
+            e_.held_.forget(p);
+        }
+    }
+    const held_notice h = serve_notice(p, sequence);
+    e_.post_notice(h.peer, h.what, h.source, h.sequence);
+}
+
+held_notice rma::serve_notice(rma_peer *p, std::uint32_t sequence) const {
+    return {.id = 0,
+            .peer = p->ep,
+            .what = make_rma_key(rma_epoch_kind::serve, 0, e_.me_.name),
+            .source = static_cast<std::uint32_t>(e_.me_.name) | rma_source,
+            .sequence = sequence,
+            .answer = false,
+            .target = p};
+}
+
+// ---- notices that are held back (held.h). A target on another node that sits in MPI, or whose thread is at work,
+// finds the messages by itself; it says with its answers whether a thread did that somebody had to wake.
+
+bool rma::is_prompt(const rma_peer *p) { return p->notices.score >= foresight::enough; }
+
+// An answer of this target. Where there is much data in front of them they take longer, and so it is to be known.
+void rma::learn(rma_peer *p, bool was_woken) {
+    rma_notices &n = p->notices;
+    if (std::exchange(n.watched, false)) {
+        if (was_woken) {
+            foresight::down(&n.score);
+            n.doublings = 0;
+        } else {
+            foresight::up(&n.score);
+            n.doublings = static_cast<std::uint8_t>(n.doublings + (n.late && n.doublings < most_doublings ? 1 : 0));
+        }
+        n.late = false;
+    }
+    e_.held_.heard(p->ep);
+}
+
+bool rma::unanswered(const rma_peer *p) { return !p->ep->lost && (p->notices.watched || !settled(p)); }
+
+// It is not on the list any more: answered, or late.
+void rma::no_more_held(rma_peer *p, std::uint32_t sequence) {
+    p->notices.held = false;
+    if (unanswered(p)) {
+        p->notices.late = p->notices.watched;
+        const held_notice h = serve_notice(p, sequence);
+        e_.post_notice(h.peer, h.what, h.source, h.sequence);
+    }
 }
 
 } // namespace smartint

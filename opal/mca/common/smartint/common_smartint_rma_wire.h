@@ -48,8 +48,9 @@ enum rma_flags : std::uint8_t {
     rma_no_operand = 2,  // fetch: no data behind the runs; data: refused; key: the memory can't be reached
     rma_nonblocking = 4, // post: the target may compute while it waits, complete should wake it
     rma_by_thread = 8,   // data, grant, ack: by the interrupt thread, so the sender's application computes
-    rma_waited = 16,     // flush, unlock: the sender waits in MPI for the ack and needs no notice of it
-    rma_listens = 32,    // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
+    rma_waited = 16,     // flush, unlock: the sender waits in MPI for the ack and needs no notice of it; get: likely
+    rma_woken = 64,   // data, grant, ack: a thread that somebody had to wake took in something that is answered by it
+    rma_listens = 32, // data, grant, ack: what comes wakes the sender's thread, for half of its listen_us at least
 };
 
 // What fetches of one origin may have a target keep until it is sent: in one message, and under way.
