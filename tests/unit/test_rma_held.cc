@@ -211,6 +211,33 @@ TEST_F(far_target, answers_all_though_the_origin_makes_no_room_for_a_while) {
     n->drive("the last of it", [&] { return n->b.one_sided().idle(one); });
 }
 
+// What comes behind the epoch may write to the window: its end, or the lock's next holder.
+TEST_F(far_target, keeps_its_epoch_open_while_the_transport_reads_its_window) {
+    ASSERT_NO_FATAL_FAILURE(make());
+    put_and_flush();
+    unsigned seen = 0;
+    for (unsigned round = 0; round < 40; ++round) {
+        rma_sync exposure, access;
+        call(n->b, [&](rma &r) { r.post(one, {0}, false, false); });
+        call(n->a, [&](rma &r) { r.await_post(p, nullptr); });
+        for (unsigned k = 0; k < 3; ++k) {
+            get(0, exposed);
+        }
+        call(n->a, [&](rma &r) { r.complete(p, &access); });
+        call(n->b, [&](rma &r) { r.wait(one, &exposure); });
+        n->drive("the epoch", [&] {
+            n->b.enter();
+            const bool reads = 0 != n->b.one_sided().peer(one, 0)->answering;
+            const bool over = exposure.done();
+            n->b.leave();
+            EXPECT_FALSE(reads && over);
+            seen += reads ? 1 : 0;
+            return over && ended(n->a, access);
+        });
+    }
+    EXPECT_NE(0U, seen);
+}
+
 TEST_F(far_target, that_answers_at_once_needs_no_notice_after_a_while) {
     ASSERT_NO_FATAL_FAILURE(make());
     learn();

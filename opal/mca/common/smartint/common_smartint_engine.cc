@@ -262,6 +262,8 @@ void engine::stop() {
         network_.disconnect(ep->control);
         network_.disconnect(ep->bulk);
     }
+    held_.forget_all();
+    put_off_.notices = false;
     rma_.reset();
     active_head_ = nullptr;
     active_tail_ = &active_head_;

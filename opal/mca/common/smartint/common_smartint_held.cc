@@ -15,7 +15,7 @@ void held_notices::post(const held_notice &n, std::uint32_t context, std::int32_
     if (n.peer->relayed()) {
         w->watched = true;
         w->kind = known_.kind_of(context, tag, n.answer);
-        if (known_.prompt(w->kind) && ((e_.application_waits() && !e_.by_thread_) || cover())) {
+        if (known_.prompt(w->kind) && may_hold()) {
             e_.stats_.add(stat::notices_held);
             list_.push_back(n);
             list_.back().since = now_ns();
@@ -50,9 +50,11 @@ void held_notices::heard(endpoint *ep) {
     }
 }
 
+bool held_notices::may_hold() { return (e_.application_waits() && !e_.by_thread_) || cover(); }
+
 // afresh: what was held of this target before is answered.
 bool held_notices::hold(const held_notice &n, bool afresh) {
-    if ((!e_.application_waits() || e_.by_thread_) && !cover()) {
+    if (!may_hold()) {
         return false;
     }
     const auto at =

@@ -43,10 +43,12 @@ public:
     // The peer has answered what was watched, or goes on with something else: it is at work. was_woken: else it needed
     // no notice.
     void heard(endpoint *ep, notice_watch *w, bool was_woken);
-    // Of a one-sided message that has gone out, or is to: held, or added to what is. False: nobody would come for it.
+    bool may_hold(); // somebody would come for it
+    // Of a one-sided message that has gone out, or is to: held, or added to what is. False: it may not be.
     bool hold(const held_notice &n, bool afresh);
     void heard(endpoint *ep);
     void forget(rma_peer *p);
+    void forget_all() { list_.clear(); }
     void look();  // in a pass
     void take();  // the thread's, which came as it was to
     void leave(); // the application leaves a wait

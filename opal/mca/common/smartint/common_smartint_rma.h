@@ -167,6 +167,7 @@ private:
     held_notice serve_notice(rma_peer *p, std::uint32_t sequence) const;
     static bool is_prompt(const rma_peer *p);
     void learn(rma_peer *p, bool was_woken);
+    static void give_up_answer(rma_peer *p);
     void note_listening(rma_peer *p, bool listens);
     void look_after_wake(rma_peer *p);
 

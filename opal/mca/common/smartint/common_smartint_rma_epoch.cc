@@ -210,6 +210,7 @@ bool rma::end_exposures(rma_window *w) {
 
 void rma::on_complete(rma_peer *p) {
     rma_window *w = p->window;
+    p->notices.by_woken = false; // nothing of the epoch is answered
     if (p->exposed && !w->exposures.empty()) {
         p->exposed = false;
         --w->exposures.front().open;
@@ -249,7 +250,8 @@ void rma::complete(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::c
 
 void rma::flush(rma_peer *p, rma_sync *sync) { push(p, make(rma_item::what::flush, sync)); }
 
-// Nothing to be done for what was copied at once, and what is sent is a copy: of a lock that is asked for too.
+// Nothing to be done for what was copied at once, and what is sent is a copy, unless it is under way: of a lock that is
+// asked for too.
 void rma::flush_local(rma_peer *p, rma_sync *sync) {
     if (nullptr != p->head || !p->under_way.empty() || 0 != p->transfers || p->gets_done != p->gets_begun) {
         push(p, make(rma_item::what::local, sync));

@@ -264,6 +264,7 @@ void rma::grant_waiters(rma_window *w, const rma_peer *asking) {
             next.peer->replies.emplace_back().kind = wire::rma_kind::grant;
         } else {
             send_now(next.peer, wire::rma_kind::grant, answer_flags(next.peer), 0, 0, rma_epoch_kind::grant);
+            next.peer->notices.by_woken = false;
         }
         next.peer->lock_pending = false;
         take_kept(next.peer);

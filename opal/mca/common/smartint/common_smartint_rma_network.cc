@@ -29,6 +29,7 @@ rma_transfer *rma::take_transfer(rma_peer *p, rma_item *i) {
     t->owner = this;
     t->peer = p;
     t->item = i;
+    t->answer = false;
     t->completion.done = transfer_done;
     t->completion.arg = t;
     return t;
@@ -48,6 +49,7 @@ void rma::transfer_done(void *arg, bool ok) {
     if (nullptr != t->item) {
         --t->item->under_way;
     }
+    p->answering -= t->answer ? 1 : 0;
     t->owner->give_back(t);
     t->owner->activate(p);
 }
@@ -60,6 +62,7 @@ rma::step rma::posted(rma_transfer *t, network::result r, bool queued) {
         if (nullptr != t->item) {
             ++t->item->under_way;
         }
+        p->answering += t->answer ? 1 : 0;
         return step::done;
     }
     give_back(t);
@@ -190,6 +193,9 @@ void rma::end_transfers(rma_peer *p) {
 // done: all transfers of this queue are over and at the target. Begins the flush that makes sure.
 rma::step rma::at_rest(rma_peer *p) {
     if (0 != p->transfers || !p->under_way.empty()) {
+        if (p->owed_wake && !e_.application_waits()) { // messages may be among them, and the next call long in coming
+            wake_target(p);
+        }
         return step::blocked; // the last of them, or of the flush, has the queue go on
     }
     if (!p->unflushed) {

@@ -82,8 +82,12 @@ bool rma::push(rma_peer *p, rma_item *i) {
         }
     } else {
         i->by_message = !i->slack && bursts_.joins_queue(p, i);
-        if (i->requested()) { // what it stands behind may have been postponed
+        if (i->requested()) { // what it stands behind may have been postponed, and the target's notice held back
             settle_state(p);
+            if (p->notices.held) {
+                p->told = 0;
+                wake_beforehand(p);
+            }
         }
     }
     bursts_.call_ends();
@@ -348,6 +352,7 @@ rma::step rma::run_complete(rma_peer *p, rma_item *i) {
     p->unposted = unposted(p) || p->unacked || 0 != p->fetching;
     p->unposted_at = p->window->fences_done;
     p->unacked = false; // nobody flushes across an epoch's end
+    give_up_answer(p);
     return run_local(p, i);
 }
 

@@ -277,6 +277,7 @@ rma::step rma::transmit_in_place(rma_peer *p, rma_item *i, wire::rma_head &head,
     std::memcpy(header, &head, sizeof(head));
     std::memcpy(header + sizeof(head), runs.data(), header_bytes - sizeof(head));
     rma_transfer *t = take_transfer(p, i);
+    t->answer = nullptr == i;
     bool queued = false;
     const network::result r =
         e_.network_.send_in_place(ep->control, ring_word::pack(header_bytes + bytes, 0, wire::rma), header,

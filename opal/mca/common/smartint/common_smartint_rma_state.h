@@ -132,6 +132,7 @@ struct rma_transfer {
     class rma *owner = nullptr;
     rma_peer *peer = nullptr;
     rma_item *item = nullptr; // nullptr: a flush, or an answer
+    bool answer = false;
     network_completion completion;
     rma_transfer *link = nullptr; // of those nobody uses
 };
@@ -234,6 +235,7 @@ struct rma_peer {
     std::uint64_t fetched = 0;  // bytes of fetches that are kept in replies
     std::uint64_t incoming = 0; // bytes announced of an operation that is arriving
     rma_hold holds = rma_hold::none;
+    std::uint16_t answering = 0; // transfers of its gets' data, that read this process's memory
     std::uint32_t completes = 0; // that ended no exposure yet
     bool exposed = false;        // the exposure at the front waits for its complete
     bool wants_wake = false;     // its post said so

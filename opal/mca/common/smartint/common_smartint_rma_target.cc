@@ -232,7 +232,11 @@ std::uint8_t rma::answer_flags(const rma_peer *p) const {
 // The first thing owed. done: it is through.
 rma::step rma::reply(rma_peer *p) {
     using kind = wire::rma_kind;
-    if (p->replies.size() > 1 && route::network == p->ep->way) {
+    const kind first = p->replies.front().kind;
+    if (0 != p->answering && (kind::unlock == first || kind::complete == first)) {
+        return step::blocked; // the transport reads the window still, which is others' to write to behind it
+    }
+    if (p->replies.size() > 1 && route::network == p->ep->way && 0 == p->answering) {
         if (const step together = bundle_answers(p); step::blocked != together) {
             return together;
         }

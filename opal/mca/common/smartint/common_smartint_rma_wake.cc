@@ -70,7 +70,7 @@ void rma::wake_sooner_or_later(rma_peer *p, bool requested, std::uint64_t bytes)
     }
     p->asked_since += bytes;
     const bool much = p->asked_since >= worthwhile || p->fetching + p->getting >= worthwhile;
-    if (p->notices.held || (much && is_prompt(p))) {
+    if ((p->notices.held || (much && is_prompt(p))) && e_.held_.may_hold()) {
         wake_target(p, true);
         return;
     }
@@ -158,13 +158,21 @@ void rma::learn(rma_peer *p, bool was_woken) {
     e_.held_.heard(p->ep);
 }
 
-bool rma::unanswered(const rma_peer *p) { return !p->ep->lost && (p->notices.watched || !settled(p)); }
+// The end of an epoch is not answered. A notice that was late may have been of use.
+void rma::give_up_answer(rma_peer *p) {
+    if (rma_notices &n = p->notices; n.watched && n.late) {
+        foresight::down(&n.score);
+        n.watched = n.late = false;
+    }
+}
+
+bool rma::unanswered(const rma_peer *p) { return !p->ep->lost && (p->notices.watched || !quiet(p)); }
 
 // It is not on the list any more: answered, or late.
 void rma::no_more_held(rma_peer *p, std::uint32_t sequence) {
     p->notices.held = false;
     if (unanswered(p)) {
-        p->notices.late = p->notices.watched;
+        p->notices.late = std::exchange(p->notices.watched, true);
         const held_notice h = serve_notice(p, sequence);
         e_.post_notice(h.peer, h.what, h.source, h.sequence);
     }
