@@ -212,30 +212,50 @@ TEST_F(far_target, answers_all_though_the_origin_makes_no_room_for_a_while) {
 }
 
 // What comes behind the epoch may write to the window: its end, or the lock's next holder.
-TEST_F(far_target, keeps_its_epoch_open_while_the_transport_reads_its_window) {
+TEST_F(far_target, keeps_its_epoch_open_and_the_lock_while_the_transport_reads_its_window) {
     ASSERT_NO_FATAL_FAILURE(make());
     put_and_flush();
-    unsigned seen = 0;
-    for (unsigned round = 0; round < 40; ++round) {
-        rma_sync exposure, access;
-        call(n->b, [&](rma &r) { r.post(one, {0}, false, false); });
-        call(n->a, [&](rma &r) { r.await_post(p, nullptr); });
-        for (unsigned k = 0; k < 3; ++k) {
-            get(0, exposed);
+    n->b.enter();
+    rma_peer *origin = n->b.one_sided().peer(one, 0);
+    origin->answering = 1; // as where the last of an answer is half out
+    n->b.leave();
+    const auto both = [&] {
+        for (int i = 0; i < 200; ++i) {
+            n->a.progress();
+            n->b.progress();
         }
-        call(n->a, [&](rma &r) { r.complete(p, &access); });
-        call(n->b, [&](rma &r) { r.wait(one, &exposure); });
-        n->drive("the epoch", [&] {
-            n->b.enter();
-            const bool reads = 0 != n->b.one_sided().peer(one, 0)->answering;
-            const bool over = exposure.done();
-            n->b.leave();
-            EXPECT_FALSE(reads && over);
-            seen += reads ? 1 : 0;
-            return over && ended(n->a, access);
-        });
-    }
-    EXPECT_NE(0U, seen);
+    };
+    rma_sync exposure, access, locked, unlocked;
+    call(n->b, [&](rma &r) { r.post(one, {0}, false, false); });
+    call(n->a, [&](rma &r) {
+        r.await_post(p, nullptr);
+        r.complete(p, &access);
+    });
+    call(n->b, [&](rma &r) { r.wait(one, &exposure); });
+    wait_until("the end of the epoch is there", [&] {
+        n->a.progress();
+        n->b.progress();
+        return !origin->replies.empty();
+    });
+    both();
+    EXPECT_FALSE(ended(n->b, exposure));
+    origin->answering = 0;
+    n->drive("the epoch", [&] { return ended(n->b, exposure) && ended(n->a, access); });
+
+    call(n->a, [&](rma &r) { r.lock(p, true, &locked); });
+    n->drive("the lock", [&] { return ended(n->a, locked); });
+    origin->answering = 1;
+    call(n->a, [&](rma &r) { r.unlock(p, &unlocked); });
+    wait_until("the end of the lock is there", [&] {
+        n->a.progress();
+        n->b.progress();
+        return !origin->replies.empty();
+    });
+    both();
+    EXPECT_EQ(rma_hold::exclusive, origin->holds);
+    origin->answering = 0;
+    n->drive("the unlock", [&] { return ended(n->a, unlocked); });
+    EXPECT_EQ(rma_hold::none, origin->holds);
 }
 
 TEST_F(far_target, that_answers_at_once_needs_no_notice_after_a_while) {
