@@ -82,6 +82,20 @@ template <class F> void call(engine &e, F f) {
     e.leave();
 }
 
+// A put, or a get, of the same layout on both sides, with what it begins by itself.
+inline void submit(engine &a, rma_peer *p, rma_item::what kind, std::byte *here, std::byte *there,
+                   const rma_layout &layout, rma_sync *sync = nullptr) {
+    call(a, [&](rma &r) {
+        rma_item *i = rma::make(kind, sync);
+        i->target = reinterpret_cast<std::uint64_t>(there);
+        i->target_layout = layout;
+        const bool gets = rma_item::what::get == kind;
+        (gets ? i->result : i->origin) = here;
+        (gets ? i->result_layout : i->origin_layout) = layout;
+        r.submit(p, i);
+    });
+}
+
 // MPI_Win_flush of a, as far as it goes by itself.
 inline std::unique_ptr<rma_sync> begin_flush(engine &a, rma_peer *p) {
     auto sync = std::make_unique<rma_sync>();

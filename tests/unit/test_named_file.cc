@@ -3,6 +3,7 @@
 #include "common_smartint_named_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "harness.h"
 
@@ -67,6 +69,72 @@ TEST_F(named_files, none_is_like_another_and_only_its_user_may_open_it) {
     close(second);
     remove_named_file(d.path().c_str(), its);
     remove_named_file(d.path().c_str(), name);
+}
+
+// As where all of a node is killed at once.
+TEST_F(named_files, what_nobody_holds_is_removed_and_nothing_else) {
+    const unsigned before = test::open_descriptors();
+    const int held = create();
+    const std::uint64_t its = name;
+    close(create());
+    const std::string user = std::to_string(geteuid());
+    const auto make = [&](const std::string &file) {
+        close(::open((d.path() + "/" + file).c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
+    };
+    const std::string board = "smartint-" + user + "-6f3f0001-cb4ff47191ca5a90";
+    make(board);
+    const std::vector<std::string> others{
+        "smartint-" + user + "-6f3f0001-cb4ff47191ca5a9",  "smartint-" + user + "-6f3f0001-cb4ff47191ca5a900",
+        "smartint-" + user + "-6f3f0001-cb4ff47191ca5a9g", "smartint-" + user + "-6f3f00012cb4ff47191ca5a90",
+        "smartint-" + user + "-1866399745-0-met",          "smartint-" + user + "1-6f3f0001-cb4ff47191ca5a90",
+        "smartint-window-" + user + "-cb4ff47191ca5a9",    "vader_segment.vm.0.6f3f0001.0",
+        "smartint-window-" + user + "1-cb4ff47191ca5a90",  "smartint-window-" + user + "-cb4ff47191ca5a9-"};
+    for (const std::string &file : others) {
+        make(file);
+    }
+    const std::string link = "smartint-" + user + "-00000001-cb4ff47191ca5a90";
+    ASSERT_EQ(0, symlink((d.path() + "/" + others[0]).c_str(), (d.path() + "/" + link).c_str()));
+    const std::string pipe = "smartint-" + user + "-00000002-cb4ff47191ca5a90";
+    ASSERT_EQ(0, mkfifo((d.path() + "/" + pipe).c_str(), 0600));
+    const std::string stranger = "smartint-" + user + "-00000003-cb4ff47191ca5a90";
+    if (0 == geteuid()) {
+        make(stranger);
+        ASSERT_EQ(0, chown((d.path() + "/" + stranger).c_str(), 12345, 0));
+    }
+
+    remove_left_behind(d.path().c_str());
+    EXPECT_FALSE(std::filesystem::exists(d.path() + "/" + board));
+    EXPECT_EQ(-ENOENT, open()) << "nobody held that window's";
+    for (const std::string &file : others) {
+        EXPECT_TRUE(std::filesystem::exists(d.path() + "/" + file)) << file;
+    }
+    for (const std::string &file : {link, pipe}) {
+        EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(d.path() + "/" + file))) << file;
+    }
+    EXPECT_EQ(0 == geteuid(), std::filesystem::exists(d.path() + "/" + stranger));
+    name = its;
+    const int again = open();
+    EXPECT_LE(0, again) << "held";
+    close(held);
+    close(again);
+    remove_left_behind(d.path().c_str());
+    EXPECT_EQ(-ENOENT, open());
+    EXPECT_EQ(before, test::open_descriptors());
+    remove_left_behind("/nonexistent/here");
+}
+
+TEST_F(named_files, one_that_was_removed_before_it_was_held_is_known) {
+    const std::string path = d.path() + "/f";
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+    const int remover = ::open(path.c_str(), O_RDWR);
+    ASSERT_LE(0, remover);
+    ASSERT_EQ(0, flock(remover, LOCK_EX | LOCK_NB));
+    EXPECT_FALSE(hold_name(fd)) << "it is about to be";
+    close(remover);
+    EXPECT_TRUE(hold_name(fd));
+    ::unlink(path.c_str());
+    EXPECT_FALSE(hold_name(fd));
+    close(fd);
 }
 
 TEST_F(named_files, what_is_not_such_a_file_is_refused) {

@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: 2026 The smartint authors
 //
 // One-sided operations on a target of another node: data that leaves from where it is, and notices that are held back.
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "common_smartint_foresight.h"
@@ -21,6 +21,7 @@ using std::byte;
 
 constexpr std::uint32_t window_id = 7;
 constexpr std::size_t exposed = 4 << 20;
+
 // a is the origin, b the target; helpers' queues, but no helpers.
 struct far_target : testing::Test {
     void make(const char *progress = "none") {
@@ -48,23 +49,12 @@ struct far_target : testing::Test {
             }
         }
     }
-    void submit(rma_item::what kind, std::size_t at, std::size_t bytes) {
-        call(n->a, [&](rma &r) {
-            rma_item *i = rma::make(kind, nullptr);
-            i->target = reinterpret_cast<std::uint64_t>(target.data()) + at;
-            i->target_layout = rma_layout(bytes);
-            if (rma_item::what::get == kind) {
-                i->result = fetched.data() + at;
-                i->result_layout = rma_layout(bytes);
-            } else {
-                i->origin = source.data() + at;
-                i->origin_layout = rma_layout(bytes);
-            }
-            r.submit(p, i);
-        });
+    void put(std::size_t at, std::size_t bytes) {
+        submit(n->a, p, rma_item::what::put, source.data() + at, target.data() + at, rma_layout(bytes));
     }
-    void put(std::size_t at, std::size_t bytes) { submit(rma_item::what::put, at, bytes); }
-    void get(std::size_t at, std::size_t bytes) { submit(rma_item::what::get, at, bytes); }
+    void get(std::size_t at, std::size_t bytes) {
+        submit(n->a, p, rma_item::what::get, fetched.data() + at, target.data() + at, rma_layout(bytes));
+    }
     // The origin waits for what it has begun.
     void flush() {
         n->a.begin_wait();
@@ -76,6 +66,13 @@ struct far_target : testing::Test {
         put(0, bytes);
         flushed(*n, p);
         n->a.end_wait();
+    }
+    // And the target takes none of it: the last one is half out.
+    void put_more_than_goes_out() {
+        for (unsigned k = 0; k < 64 && 0 == p->transfers; ++k) { // more than the sockets' buffers hold
+            put(0, exposed);
+        }
+        ASSERT_NE(0U, p->transfers);
     }
     std::uint64_t served() { return count(n->b, stat::rma_served); }
     std::uint64_t held() { return count(n->a, stat::notices_held); }
@@ -158,11 +155,7 @@ TEST_F(far_target, a_put_that_the_target_makes_no_room_for_is_not_over) {
     ASSERT_NO_FATAL_FAILURE(make());
     put_and_flush(); // connected
     rma_sync local;
-    unsigned n_puts = 0;
-    for (; n_puts < 64 && 0 == p->transfers; ++n_puts) { // more than the sockets' buffers hold
-        put(0, exposed);
-    }
-    ASSERT_NE(0U, p->transfers);
+    ASSERT_NO_FATAL_FAILURE(put_more_than_goes_out());
     call(n->a, [&](rma &r) { r.flush_local(p, &local); });
     for (int i = 0; i < 100; ++i) {
         n->a.progress();
@@ -176,13 +169,28 @@ TEST_F(far_target, a_put_that_the_target_makes_no_room_for_is_not_over) {
     EXPECT_TRUE(n->a.one_sided().idle(zero));
 }
 
+TEST_F(far_target, a_put_whose_last_message_is_half_out_is_not_over) {
+    ASSERT_NO_FATAL_FAILURE(make());
+    put_and_flush();
+    std::vector<std::unique_ptr<rma_sync>> all;
+    for (; all.size() < 4096 && 0 == p->transfers;) { // each of one message
+        submit(n->a, p, rma_item::what::put, source.data(), target.data(), rma_layout(65536),
+               all.emplace_back(std::make_unique<rma_sync>()).get());
+    }
+    ASSERT_NE(0U, p->transfers);
+    EXPECT_EQ(nullptr, p->head);
+    EXPECT_FALSE(all.back()->done());
+    all.pop_back();
+    for (const auto &before : all) {
+        EXPECT_TRUE(before->done());
+    }
+    flush();
+}
+
 TEST_F(far_target, that_is_lost_ends_puts_that_are_half_out) {
     ASSERT_NO_FATAL_FAILURE(make());
     put_and_flush();
-    for (unsigned k = 0; k < 64 && 0 == p->transfers; ++k) {
-        put(0, exposed);
-    }
-    ASSERT_NE(0U, p->transfers);
+    ASSERT_NO_FATAL_FAILURE(put_more_than_goes_out());
     const auto sync = begin_flush(n->a, p);
     EXPECT_FALSE(sync->done());
     n->b.stop(); // its connections go, and its window
@@ -203,12 +211,14 @@ TEST_F(far_target, answers_all_though_the_origin_makes_no_room_for_a_while) {
         n->b.progress();
         n->b.enter();
         const bool stuck = 0 != n->b.one_sided().peer(one, 0)->transfers;
+        EXPECT_EQ(stuck ? 1U : 0U, n->b.one_sided().peer(one, 0)->answering);
         n->b.leave();
         return stuck;
     });
     flush();
     EXPECT_EQ(source, fetched);
     n->drive("the last of it", [&] { return n->b.one_sided().idle(one); });
+    EXPECT_EQ(0U, n->b.one_sided().peer(one, 0)->answering);
 }
 
 // What comes behind the epoch may write to the window: its end, or the lock's next holder.
@@ -219,7 +229,9 @@ TEST_F(far_target, keeps_its_epoch_open_and_the_lock_while_the_transport_reads_i
     rma_peer *origin = n->b.one_sided().peer(one, 0);
     origin->answering = 1; // as where the last of an answer is half out
     n->b.leave();
-    const auto both = [&] {
+    // It arrives, and waits.
+    const auto end_comes = [&] {
+        n->drive("the end", [&] { return !origin->replies.empty(); });
         for (int i = 0; i < 200; ++i) {
             n->a.progress();
             n->b.progress();
@@ -232,12 +244,7 @@ TEST_F(far_target, keeps_its_epoch_open_and_the_lock_while_the_transport_reads_i
         r.complete(p, &access);
     });
     call(n->b, [&](rma &r) { r.wait(one, &exposure); });
-    wait_until("the end of the epoch is there", [&] {
-        n->a.progress();
-        n->b.progress();
-        return !origin->replies.empty();
-    });
-    both();
+    end_comes();
     EXPECT_FALSE(ended(n->b, exposure));
     origin->answering = 0;
     n->drive("the epoch", [&] { return ended(n->b, exposure) && ended(n->a, access); });
@@ -246,12 +253,7 @@ TEST_F(far_target, keeps_its_epoch_open_and_the_lock_while_the_transport_reads_i
     n->drive("the lock", [&] { return ended(n->a, locked); });
     origin->answering = 1;
     call(n->a, [&](rma &r) { r.unlock(p, &unlocked); });
-    wait_until("the end of the lock is there", [&] {
-        n->a.progress();
-        n->b.progress();
-        return !origin->replies.empty();
-    });
-    both();
+    end_comes();
     EXPECT_EQ(rma_hold::exclusive, origin->holds);
     origin->answering = 0;
     n->drive("the unlock", [&] { return ended(n->a, unlocked); });
@@ -319,6 +321,80 @@ TEST_F(far_target, that_had_to_be_woken_is_noticed_at_once_after_some_times) {
     EXPECT_EQ(before, held());
     EXPECT_EQ(posted + 1, noticed());
     n->a.end_wait();
+}
+
+// Its thread takes something in, and the application gives the answer.
+TEST_F(far_target, says_that_a_thread_was_woken_and_says_it_once) {
+    ASSERT_NO_FATAL_FAILURE(make("helper"));
+    learn();
+    n->b.enter();
+    rma_peer *origin = n->b.one_sided().peer(one, 0);
+    n->b.leave();
+    EXPECT_FALSE(origin->notices.by_woken);
+    const std::uint64_t before = served();
+    n->b.start_thread();
+    put(0, 65536);
+    wait_until("the thread does", [&] {
+        ring_eventfd(n->b.wake_descriptor()); // as who got the notice, and again if that found nothing
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        n->a.progress();
+        return served() != before;
+    });
+    n->b.stop_thread();
+    EXPECT_TRUE(origin->notices.by_woken);
+    flush();
+    EXPECT_FALSE(origin->notices.by_woken);
+    EXPECT_EQ(0, p->notices.score);
+}
+
+TEST_F(far_target, has_as_few_notices_as_before_where_nobody_would_come_for_one_that_is_held) {
+    ASSERT_NO_FATAL_FAILURE(make("none"));
+    learn();
+    const std::uint64_t before = held(), posted = noticed();
+    p->listens_until = UINT64_MAX; // it was told just now
+    put(0, 65536);                 // in no wait, and there is no thread
+    EXPECT_EQ(before, held());
+    EXPECT_EQ(posted, noticed());
+    EXPECT_TRUE(p->owed_wake);
+}
+
+TEST_F(far_target, of_which_a_request_is_in_the_queue_is_noticed_at_once) {
+    ASSERT_NO_FATAL_FAILURE(make());
+    n->a.hooks().rma_done = [](void *user, rma_error) { ++*static_cast<unsigned *>(user); };
+    learn();
+    n->a.begin_wait();
+    ASSERT_NO_FATAL_FAILURE(put_more_than_goes_out());
+    EXPECT_TRUE(p->notices.held);
+    const std::uint64_t posted = noticed();
+    unsigned told = 0;
+    rma_sync request;
+    request.user = &told;
+    submit(n->a, p, rma_item::what::put, source.data(), target.data(), rma_layout(65536), &request);
+    EXPECT_EQ(posted + 1, noticed());
+    EXPECT_FALSE(p->notices.held);
+    flushed(*n, p);
+    n->a.end_wait();
+    n->drive("the request", [&] { return 1 == told; });
+}
+
+TEST_F(far_target, whose_epoch_ends_without_an_answer_may_have_needed_the_notice) {
+    ASSERT_NO_FATAL_FAILURE(make());
+    put_and_flush();
+    for (const bool late : {false, true}) {
+        rma_sync exposure, access;
+        p->notices.score = foresight::most;
+        p->notices.watched = true;
+        p->notices.late = late;
+        call(n->b, [&](rma &r) { r.post(one, {0}, false, false); });
+        call(n->a, [&](rma &r) {
+            r.await_post(p, nullptr);
+            r.complete(p, &access);
+        });
+        call(n->b, [&](rma &r) { r.wait(one, &exposure); });
+        n->drive("the epoch", [&] { return ended(n->b, exposure) && ended(n->a, access); });
+        EXPECT_EQ(late ? foresight::most - foresight::off : foresight::most, p->notices.score);
+        EXPECT_EQ(!late, p->notices.watched);
+    }
 }
 
 TEST_F(far_target, whose_window_goes_is_not_noticed_any_more) {

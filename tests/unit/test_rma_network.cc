@@ -51,19 +51,8 @@ public:
     }
 
     void submit(rma_item::what kind, std::size_t at, const rma_layout &layout, rma_sync *sync = nullptr) {
-        n.a.enter();
-        rma_item *i = rma::make(kind, sync);
-        i->target = reinterpret_cast<std::uint64_t>(target.data()) + at;
-        i->target_layout = layout;
-        if (rma_item::what::get == kind) {
-            i->result = fetched.data() + at;
-            i->result_layout = layout;
-        } else {
-            i->origin = source.data() + at;
-            i->origin_layout = layout;
-        }
-        n.a.one_sided().submit(p, i);
-        n.a.leave();
+        byte *const here = (rma_item::what::get == kind ? fetched : source).data() + at;
+        test::submit(n.a, p, kind, here, target.data() + at, layout, sync);
     }
     void put(std::size_t at, std::size_t bytes, rma_sync *sync = nullptr) {
         submit(rma_item::what::put, at, rma_layout(bytes), sync);

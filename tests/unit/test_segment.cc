@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -185,6 +186,32 @@ TEST_F(segments, the_creator_takes_the_name_along_and_a_guest_does_not) {
     EXPECT_TRUE(directory.left().empty());
     EXPECT_FALSE(mine.mapped());
     mine.close();
+}
+
+// Its creator, and all who would remove it, were killed.
+TEST_F(segments, one_that_was_left_behind_goes_with_the_next_and_one_in_use_does_not) {
+    ASSERT_EQ(0, make());
+    mine.close_fd(); // no helper is to inherit it
+    EXPECT_EQ(-1, mine.fd());
+    const pid_t child = fork();
+    if (0 == child) {
+        segment lost;
+        const int error = lost.create(directory.path().c_str(), {9, 3, ring, 1});
+        lost.close_fd();
+        raise(0 == error ? SIGKILL : SIGABRT);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    ASSERT_TRUE(WIFSIGNALED(status) && SIGKILL == WTERMSIG(status));
+    EXPECT_EQ(2U, directory.left().size());
+    segment next;
+    ASSERT_EQ(0, next.create(directory.path().c_str(), {10, 3, ring, 1}));
+    EXPECT_EQ(2U, directory.left().size());
+    EXPECT_EQ(0, theirs_opens(mine.ticket())) << "it is there still";
+    mine.close_fd(); // harmless twice
+    segment last;
+    ASSERT_EQ(0, last.create(directory.path().c_str(), {11, 3, ring, 1}));
+    EXPECT_EQ(3U, directory.left().size());
 }
 
 TEST_F(segments, no_descriptor_is_left_open) {

@@ -20,6 +20,22 @@ unsigned runs_towards(const endpoint *ep) {
     return std::min<unsigned>(most_runs, ep->max_payload / 2 / sizeof(rma_run) - 1);
 }
 
+// What stands before a message's data: its head, with the next sequence, and its run, if it is the only one.
+struct rma_front {
+    std::byte bytes[sizeof(wire::rma_head) + sizeof(rma_run)];
+    std::uint32_t length = sizeof(wire::rma_head);
+
+    rma_front(const endpoint *ep, wire::rma_head &head, const rma_run *runs, std::size_t count) {
+        static_assert(sizeof(bytes) <= network::most_header);
+        head.sequence = wire::next_sequence(ep->rma_out);
+        std::memcpy(bytes, &head, sizeof(head));
+        if (1 == count) {
+            std::memcpy(bytes + sizeof(head), runs, sizeof(rma_run));
+            length += sizeof(rma_run);
+        }
+    }
+};
+
 } // namespace
 
 // put, accumulate, fetch: messages of runs and data, until all is out or the transport is full.
@@ -40,11 +56,11 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
             hurry_bundle(p);
             return step::blocked; // data that arrives goes on
         }
-        const std::uint64_t in_place = fetches ? 0 : store_in_place(p, i, unit);
+        const std::uint64_t as_it_lies = fetches ? 0 : store_in_place(p, i, unit);
         std::uint64_t room = std::min<std::uint64_t>(p->ep->max_payload - (entries + 1) * sizeof(rma_run),
                                                      fetches ? wire::rma_fetch_bytes : ~0ULL);
-        if (0 != in_place) {
-            room = in_place;
+        if (0 != as_it_lies) {
+            room = as_it_lies;
         } else if (nullptr != p->asked) { // no larger than what may go ahead
             room = std::min<std::uint64_t>(room, wire::rma_ahead_bytes / 4);
         }
@@ -68,8 +84,8 @@ rma::step rma::send_stores(rma_peer *p, rma_item *i) {
         h.id = i->id;
         h.at = at;
         h.more = i->target_at.left();
-        const step s = 0 != in_place ? transmit_in_place(p, i, h, runs_, data, data_bytes)
-                                     : transmit(p, h, runs_, data, data_bytes, stays);
+        const step s = 0 != as_it_lies ? transmit_in_place(p, i, h, runs_, data, data_bytes)
+                                       : transmit(p, h, runs_, data, data_bytes, stays);
         if (step::done != s) {
             i->target_at = target_before;
             i->origin_at = origin_before;
@@ -189,14 +205,8 @@ rma::step rma::transmit(rma_peer *p, wire::rma_head &head, const std::vector<rma
 rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *runs, std::size_t count,
                             const std::byte *data, std::uint32_t bytes) {
     endpoint *ep = p->ep;
-    head.sequence = wire::next_sequence(ep->rma_out);
-    std::byte header[sizeof(head) + sizeof(rma_run)];
-    std::memcpy(header, &head, sizeof(head));
-    std::uint32_t header_bytes = sizeof(head);
-    if (1 == count) {
-        std::memcpy(header + sizeof(head), runs, sizeof(rma_run));
-        header_bytes += sizeof(rma_run);
-    } else if (0 != count) {
+    const rma_front front(ep, head, runs, count);
+    if (count > 1) {
         const std::size_t all = count * sizeof(rma_run);
         joined_.resize(std::max<std::size_t>(joined_.size(), all + bytes));
         std::memcpy(joined_.data(), runs, all);
@@ -207,7 +217,7 @@ rma::step rma::send_message(rma_peer *p, wire::rma_head &head, const rma_run *ru
         bytes += static_cast<std::uint32_t>(all);
     }
     sending_ = true;
-    const engine::am_result result = e_.active_message(ep, {wire::rma, header, header_bytes, data, bytes});
+    const engine::am_result result = e_.active_message(ep, {wire::rma, front.bytes, front.length, data, bytes});
     sending_ = false;
     switch (result) {
     case engine::am_result::sent:
@@ -237,7 +247,7 @@ std::uint64_t rma::in_place(const rma_peer *p, std::uint64_t bytes, bool finely)
 // Of a put or accumulate, where what is left of it begins with one piece on both sides. A target that computes is to
 // see how fast it comes, and does by smaller messages.
 std::uint64_t rma::store_in_place(const rma_peer *p, const rma_item *i, std::uint64_t unit) const {
-    if (nullptr != p->asked || rma_operator::no_op == i->op) {
+    if (route::network != p->ep->way || nullptr != p->asked || rma_operator::no_op == i->op) {
         return 0;
     }
     const std::uint64_t here = i->origin_at.look(i->target_at.left()).bytes;
@@ -270,18 +280,13 @@ rma::step rma::transmit_in_place(rma_peer *p, rma_item *i, wire::rma_head &head,
     head.name = e_.me_.name;
     head.window = p->window->id;
     head.runs = static_cast<std::uint32_t>(runs.size());
-    head.sequence = wire::next_sequence(ep->rma_out);
-    std::byte header[sizeof(head) + sizeof(rma_run)];
-    static_assert(sizeof(header) <= network::most_header);
-    const std::uint32_t header_bytes = sizeof(head) + (runs.empty() ? 0 : sizeof(rma_run));
-    std::memcpy(header, &head, sizeof(head));
-    std::memcpy(header + sizeof(head), runs.data(), header_bytes - sizeof(head));
+    const rma_front front(ep, head, runs.data(), runs.size());
     rma_transfer *t = take_transfer(p, i);
     t->answer = nullptr == i;
     bool queued = false;
     const network::result r =
-        e_.network_.send_in_place(ep->control, ring_word::pack(header_bytes + bytes, 0, wire::rma), header,
-                                  header_bytes, data, bytes, &t->completion, &queued);
+        e_.network_.send_in_place(ep->control, ring_word::pack(front.length + bytes, 0, wire::rma), front.bytes,
+                                  front.length, data, bytes, &t->completion, &queued);
     const step s = posted(t, r, queued);
     if (step::done == s) {
         ep->rma_out = head.sequence;

@@ -80,20 +80,24 @@ int segment::create(const char *directory, const segment_shape &shape, void (*na
     if (!sane(shape)) {
         return fail(EINVAL, "number of ranks or nodes or ring size out of range");
     }
-    std::uint64_t secret[3];
-    if (sizeof(secret) != getrandom(secret, sizeof(secret), 0)) {
-        return fail(errno, "no random bytes to be had");
-    }
-    std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx", static_cast<unsigned>(geteuid()),
-                  shape.job, static_cast<unsigned long long>(secret[2]));
     if (std::strlen(directory) >= sizeof(ticket_.directory)) {
         return fail(ENAMETOOLONG, std::strerror(ENAMETOOLONG));
     }
     std::strncpy(ticket_.directory, directory, sizeof(ticket_.directory) - 1);
-    path_ = std::string(directory) + "/" + ticket_.name;
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd_ < 0) {
-        return fail(errno, std::strerror(errno));
+    remove_left_behind(directory);
+    std::uint64_t secret[3];
+    for (bool held = false; !held; held = hold_name(fd_)) {
+        close_fd(); // of one that another job has removed before it was held
+        if (sizeof(secret) != getrandom(secret, sizeof(secret), 0)) {
+            return fail(errno, "no random bytes to be had");
+        }
+        std::snprintf(ticket_.name, sizeof(ticket_.name), "smartint-%u-%08x-%016llx", static_cast<unsigned>(geteuid()),
+                      shape.job, static_cast<unsigned long long>(secret[2]));
+        path_ = std::string(directory) + "/" + ticket_.name;
+        fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd_ < 0) {
+            return fail(errno, std::strerror(errno));
+        }
     }
     owner_ = true;
     (void) ::fchmod(fd_, 0600); // the others of the node open it, whatever the program's umask takes
@@ -212,6 +216,7 @@ void segment::unlink() {
     owner_ = false;
 }
 
+// Its name stays held (named_file.h), by the mapping.
 void segment::close_fd() {
     if (fd_ >= 0) {
         ::close(fd_);
