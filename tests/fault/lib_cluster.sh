@@ -5,6 +5,7 @@
 #
 #   cluster_up NODES RATE [KEY=VALUE...]   skips the script's rest where that is not possible: a result, and 77
 #   cluster_mpi LABEL RUN_MPI-OPTIONS... -- MPIRUN-ARGS...   the MPI tests tagged cluster; PPN ranks per node
+#   some N:K                               option of cluster_mpi: each Nth of its tests, from the Kth on; all in the long form
 #   cluster_down                           and see that nothing of it is left
 # run_job and begin_job launch in the cluster then, PPN ranks per node, dealt out by node.
 
@@ -62,6 +63,8 @@ cluster_up() {
 }
 
 set_launcher() { LAUNCHER="$NSC mpirun --ppn $PPN --map-by node"; }
+
+some() { [ "${SMARTINT_LONG:-no}" = yes ] || echo "-e $1"; }
 
 # Results and counts of run_mpi.sh are its own, so its failures become one of ours only in the exit status.
 MPI_FAILED=0

@@ -4,7 +4,7 @@
 #
 # What configure refuses, it refuses with one sentence that names the remedy, and it leaves no
 # Makefile behind. What the tests have in common (compilers, tools) is not found out each time but
-# taken from this build's config.log.
+# taken from this build's config.log. In the short form of contrib/run-tests (SMARTINT_LONG=no) one of each kind.
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/smc.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -74,6 +74,12 @@ refuses()
     fi
 }
 
+# One of a kind that there is another of.
+also_refuses()
+{
+    test "${SMARTINT_LONG:-}" = no || refuses "$@"
+}
+
 # ---- wrapper compilers that are none of ours
 
 # wrapper NAME VERSION-LINE [mpicc.openmpi]: answers --showme:version with the line, or nothing at all
@@ -100,20 +106,20 @@ mkdir "$work/empty" || exit 1
 
 refuses version_5 'Open MPI 5\.0\.1 was found, but smartint supports the 4\.1 branch only.*--with-openmpi=PREFIX' \
     --with-openmpi="$work/five"
-refuses version_4_10 'Open MPI 4\.10\.0 was found, but smartint supports the 4\.1 branch only.*' \
+also_refuses version_4_10 'Open MPI 4\.10\.0 was found, but smartint supports the 4\.1 branch only.*' \
     --with-openmpi="$work/forty/bin/mpicc"
 refuses not_open_mpi ".*/other/bin/mpicc is not Open MPI's compiler wrapper.*--with-openmpi=PREFIX" \
     --with-openmpi="$work/other"
 # of two the plain name, unless it means another MPI's
 refuses of_another_mpi 'Open MPI 5\.0\.2 was found, .*' --with-openmpi="$work/both"
-refuses plain_name 'Open MPI 5\.0\.3 was found, .*' --with-openmpi="$work/plain"
-refuses of_another_mpi_in_path 'Open MPI 5\.0\.2 was found, .*' --with-openmpi=yes PATH="$work/both/bin:$PATH"
-refuses plain_name_in_path 'Open MPI 5\.0\.3 was found, .*' --with-openmpi=yes PATH="$work/plain/bin:$PATH"
-refuses empty_directory '--with-openmpi=.*/empty is neither an Open MPI prefix with bin/mpicc nor an mpicc: give one of the two' \
+also_refuses plain_name 'Open MPI 5\.0\.3 was found, .*' --with-openmpi="$work/plain"
+also_refuses of_another_mpi_in_path 'Open MPI 5\.0\.2 was found, .*' --with-openmpi=yes PATH="$work/both/bin:$PATH"
+also_refuses plain_name_in_path 'Open MPI 5\.0\.3 was found, .*' --with-openmpi=yes PATH="$work/plain/bin:$PATH"
+also_refuses empty_directory '--with-openmpi=.*/empty is neither an Open MPI prefix with bin/mpicc nor an mpicc: give one of the two' \
     --with-openmpi="$work/empty"
 refuses no_directory '--with-openmpi=/nonexistent is neither an Open MPI prefix with bin/mpicc nor an mpicc: .*' \
     --with-openmpi=/nonexistent
-refuses without_open_mpi '--without-openmpi makes no sense: .*' --without-openmpi
+also_refuses without_open_mpi '--without-openmpi makes no sense: .*' --without-openmpi
 
 # ---- a compiler without C++20
 
@@ -131,9 +137,9 @@ refuses cxx '.*/old-cxx does not compile C++20 .*CXX=g++-12' CXX="$work/old-cxx"
 
 # ---- UCX, and the place for the components
 
-refuses without_ucx '--without-ucx is not possible: .*libucx-dev)' --without-ucx
+also_refuses without_ucx '--without-ucx is not possible: .*libucx-dev)' --without-ucx
 refuses no_ucx '--with-ucx=/nonexistent: there is no /nonexistent/include/uct/api/uct\.h: .*' --with-ucx=/nonexistent
-refuses relative_component_dir '--with-component-dir=some/where: give an absolute path' --with-component-dir=some/where
+also_refuses relative_component_dir '--with-component-dir=some/where: give an absolute path' --with-component-dir=some/where
 
 # ---- and what it does not refuse, or the rest would prove nothing
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Run the MPI tests of the list beside this script.
 #
-#   run_mpi.sh [-t TAG] [-n LAUNCHER] [-o OUTDIR] [-l LABEL] [-x REGEX] [-s REGEX] [-L FILE] [-b] -- MPIRUN-ARGS...
+#   run_mpi.sh [-t TAG] [-n LAUNCHER] [-o OUTDIR] [-l LABEL] [-x REGEX] [-s REGEX] [-e N:K] [-L FILE] [-b] -- MPIRUN-ARGS...
 #
 #   -t TAG       only entries with this tag (may be repeated: all of them are needed; !TAG: without it)
 #   -n LAUNCHER  command that takes mpirun's place on several nodes (`nscluster mpirun -ppn 2`): only
@@ -10,6 +10,7 @@
 #   -o OUTDIR    logs (default $SMARTINT_BUILD/logs)
 #   -l LABEL     names the run in the results (default mpi)
 #   -x REGEX     only names that match (PROGRAM.ARGS.npN)     -s REGEX  leave out names that match
+#   -e N:K       of what is selected each Nth entry, from the Kth on (K from 1)
 #   -L FILE      another list
 #   -b           busy: every rank computes after each call that begins a message (busy.c, preloaded),
 #                and its counters are collected: the interrupt threads must have matched messages, in
@@ -29,9 +30,10 @@ outdir=
 label=mpi
 only=.
 without='^$'
+each=1 from=1
 list=$here/testlist
 busy=no
-while getopts t:n:o:l:x:s:L:b option; do
+while getopts t:n:o:l:x:s:e:L:b option; do
     case $option in
     t) tags+=("$OPTARG") ;;
     n) launcher=$OPTARG ;;
@@ -39,9 +41,10 @@ while getopts t:n:o:l:x:s:L:b option; do
     l) label=$OPTARG ;;
     x) only=$OPTARG ;;
     s) without=$OPTARG ;;
+    e) each=${OPTARG%:*} from=${OPTARG#*:} ;;
     L) list=$OPTARG ;;
     b) busy=yes ;;
-    *) sed -n '3,23s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,24s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -181,6 +184,7 @@ trap '[ -z "$job" ] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null; [ -z "
 trap 'exit 130' INT TERM
 
 selected=0
+ran=0
 all_matches=0
 if [ $busy = yes ] && ! compile busy libbusy.so -shared -fPIC; then
     fail "$label/busy" "does not compile" "$outdir/busy.compile"
@@ -192,9 +196,11 @@ while read -r program np args limit tags_here; do
     tags_here=${tags_here// /,}
     wanted "$(name_of "$program" "$np" "$args")" "$tags_here" || continue
     selected=$((selected + 1))
+    [ $((selected % each)) -eq $((from % each)) ] || continue
+    ran=$((ran + 1))
     run "$program" "$np" "$args" "$limit" "$tags_here" "$@"
 done <"$list"
-if [ $selected -eq 0 ]; then
+if [ $ran -eq 0 ]; then
     fail "$label/none" "no entry of $list fits"
 elif [ $busy = yes ] && [ $all_matches -eq 0 ]; then
     fail "$label/thread-matches" "no message at all was matched by an interrupt thread"

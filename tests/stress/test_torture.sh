@@ -4,19 +4,22 @@
 #
 # torture on one node, in all strategies, ways and limits, with one and several threads, with lost and forged hints, and
 # with system calls held up. SMARTINT_STRESS_SECONDS of each (1), from SMARTINT_SEED (1) on; SMARTINT_STRESS_TIMES over
-# (1), each time with another seed. SMARTINT_STRESS_ONLY: a regular expression of configurations.
+# (1), each time with another seed. SMARTINT_STRESS_ONLY: a regular expression of configurations. In run-tests without -l each
+# second of them.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_fault.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
 seconds=${SMARTINT_STRESS_SECONDS:-1}
 only=${SMARTINT_STRESS_ONLY:-.}
+number=0
+[ "${SMARTINT_LONG:-}" = no ] && each=2 || each=1
 torture_program
 
 # torture NAME RANKS THREADS MPIRUN-ARGS...
 torture() {
     local name=$1 np=$2 threads=$3
     shift 3
-    [[ $name =~ $only ]] || return 0
+    [[ $name =~ $only ]] && [ $((number++ % each)) -eq 0 ] || return 0
     # mostly the rounds themselves need the time: one begun is finished
     run_job "$name-np$np-threads$threads-$seed" $((120 + seconds * 3)) -np "$np" "$@" "$TORTURE" --seed "$seed" --time "$seconds" \
         --threads "$threads" --messages $((120 / threads)) ${lenient:-}
@@ -30,7 +33,7 @@ torture() {
 large() {
     local name=$1 first=$2 rounds=$3 bytes
     shift 3
-    [[ large-$name =~ $only ]] || return 0
+    [[ large-$name =~ $only ]] && [ $((number++ % each)) -eq 0 ] || return 0
     run_job "large-$name-np2-$first" 180 -np 2 "$@" "$TORTURE" --seed 1 --first "$first" --rounds "$rounds"
     expect_ok
     expect_silence

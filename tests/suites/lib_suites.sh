@@ -21,9 +21,10 @@ SUITE_LIMIT=600      # seconds, for jobs that take one to ten
 BASES=$WORK/bases
 mkdir -p "$BASES" || exit 2
 
-# All ways inside a node.
+# All ways inside a node, or of each kind one.
 WAYS="helper none poll interrupt armed network both shared read write copy eager-none eager-most
     network-eager-none network-eager-most btl"
+[ "$LONG" = yes ] || WAYS="helper none network write eager-none btl"
 
 way() {
     local network="--mca smartint_shared_memory 0 --mca smartint_network always"

@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib_suites.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_applications.sh"
 
-ways="helper armed network eager-none"
+ways="helper network"
 numbers=4
 if [ "$LONG" = yes ]; then
     ways=$WAYS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # SPDX-FileCopyrightText: 2026 The smartint authors
 #
-# Programs that use FFTW, hypre and mpi4py on one node, in every way of running smartint. Transforms and
+# Programs that use FFTW, hypre and mpi4py on one node, in some ways of running smartint; long: in every one. Transforms and
 # residuals must be the same to the last bit as over Open MPI's own pml with as many ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/lib_suites.sh"
 
@@ -52,7 +52,7 @@ fi
 # byte, and as it is by default, where the largest blocks are above smartint_arm_from.
 python=/usr/bin/python3
 if $python -c 'import mpi4py' 2>/dev/null; then
-    ways="helper interrupt armed none network"
+    ways="helper interrupt armed none"
     [ "$LONG" = no ] || ways="ob1 $WAYS"
     for w in $ways; do
         for np in $ranks; do

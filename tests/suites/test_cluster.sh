@@ -107,7 +107,7 @@ cluster() {
 }
 
 if [ "$LONG" = no ]; then
-    cluster 2 2 helper poll eager-none
+    cluster 2 2 helper eager-none
 else
     cluster 2 2 helper none poll armed network copy eager-none eager-most btl
     cluster 3 2 helper none poll eager-none
