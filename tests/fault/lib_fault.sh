@@ -47,18 +47,16 @@ trap fault_cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 # Stricter than lib.sh: only processes that say they are ours. A neighbour's helper need not say whose it is.
-lib_processes() {
-    local stat pid comm rest name
-    for stat in /proc/[0-9]*/stat; do
-        read -r rest <"$stat" || continue
+lib_find_processes() {
+    local pid comm rest
+    FOUND=
+    lib_named "$@"
+    for pid in $NAMED; do
+        read -r rest <"/proc/$pid/stat" || continue
         comm=${rest#*\(}
         comm=${comm%\)*}
-        for name in "$@"; do
-            [ "$comm" = "${name:0:15}" ] || continue
-            pid=${rest%% *}
-            case ${rest##*\) } in Z* | X*) continue ;; esac
-            [ "$(lib_test_id "$pid")" != "$SMARTINT_TEST_ID" ] || printf '%s %s\n' "$pid" "$comm"
-        done
+        case ${rest##*\) } in Z* | X*) continue ;; esac
+        [ "$(lib_test_id "$pid")" != "$SMARTINT_TEST_ID" ] || FOUND+=${FOUND:+$'\n'}"$pid $comm"
     done 2>/dev/null
 }
 pids() { lib_processes "$@" | cut -d' ' -f1; }
@@ -113,7 +111,8 @@ begin_job() {
     shift 2
     LOG=$LOGS/${NAME//\//.}.log
     REASON= LATE= CRASH=
-    STARTED=$(milliseconds)
+    lib_now
+    STARTED=$NOW_MS
     snapshot_before tmp || exit 2
     # shellcheck disable=SC2086
     timeout -k 5 "$LIMIT" $LAUNCHER -x SMARTINT_TEST_ID "$@" </dev/null >"$LOG" 2>&1 &
@@ -130,7 +129,8 @@ end_job() {
     { kill "$WATCH"; wait "$WATCH"; }
     exec 2>&8 8>&-
     JOB=
-    TAKEN_MS=$(($(milliseconds) - STARTED))
+    lib_now
+    TAKEN_MS=$((NOW_MS - STARTED))
     MPIRUN_FAILED=
     ! mpirun_failed "$RC" "$LOG" || MPIRUN_FAILED=yes
     [ "$RC" -ne 124 ] && [ "$RC" -ne 137 ] || [ "$TAKEN_MS" -lt $((LIMIT * 1000)) ] ||
@@ -158,7 +158,7 @@ lost_in_stock() {
 run_job() {
     local try mpirun_failures=0
     RETRIED=0
-    for try in $(seq $MOST_TRIES); do
+    for ((try = 1; try <= MOST_TRIES; try++)); do
         RETRIED=$((try - 1))
         ${EACH_TRY:-}
         begin_job "$@"
@@ -281,6 +281,7 @@ expect_silence() {      # nothing but what the program prints
 }
 
 verdict() {
+    local seconds
     if [ -n "${MPIRUN_FAILED:-}" ]; then
         lib_say "   stock Open MPI's mpirun failed at the end of $NAME"
         tidy_after_mpirun "${WATCHED[@]}"
@@ -292,7 +293,8 @@ verdict() {
     if [ -n "$REASON" ]; then
         fail "$NAME" "$REASON" "$LOG"
     else
-        pass "$NAME" "$(in_seconds "$TAKEN_MS")"
+        in_seconds seconds "$TAKEN_MS"
+        pass "$NAME" "$seconds"
     fi
     if [ "$RETRIED" -gt 0 ]; then
         lib_say "   run $((RETRIED + 1)) times, as stock Open MPI lost a message or its mpirun failed"

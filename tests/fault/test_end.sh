@@ -66,7 +66,9 @@ end_by() {      # end_by NAME WHEN KILL-COMMAND LAUNCHER-ARGS...
 
 remove_what_stock_left() {
     local path
-    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
+    lib_shm
+    lib_new "$LIB_SHM_BEFORE" "$LISTED"
+    for path in $NEW; do
         case $path in /dev/shm/vader_segment*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
     done
 }

@@ -79,19 +79,26 @@ summary() {
 
 # ---- time ----------------------------------------------------------------------------------------
 
-milliseconds() { local now=${EPOCHREALTIME/[.,]/}; echo $((now / 1000)); }
+lib_now() {   # NOW_MS
+    NOW_MS=${EPOCHREALTIME/[.,]/}
+    NOW_MS=$((NOW_MS / 1000))
+}
+milliseconds() { lib_now; echo "$NOW_MS"; }
 
-in_seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }     # in_seconds MILLISECONDS
+in_seconds() { printf -v "$1" '%d.%d' $(($2 / 1000)) $(($2 % 1000 / 100)); }     # in_seconds VARIABLE MILLISECONDS
 
 scaled() { echo $(($1 * ${SMARTINT_TIME_SCALE:-1})); }
 
 # until_true SECONDS COMMAND...
 until_true() {
-    local end=$(($(milliseconds) + $(scaled "$1") * 1000))
+    local end
+    lib_now
+    end=$((NOW_MS + $1 * ${SMARTINT_TIME_SCALE:-1} * 1000))
     shift
     until "$@"; do
-        [ "$(milliseconds)" -lt "$end" ] || return 1
-        sleep 0.02
+        lib_now
+        [ $NOW_MS -lt $end ] || return 1
+        sleep 0.03
     done
 }
 
@@ -111,25 +118,27 @@ limited() {
 
 # ---- what is there -------------------------------------------------------------------------------
 
-# Some thousand jobs look around by these, before and after: hardly a process is started here.
+# Some thousand jobs look around by these, before and after: hardly a process is started here, and no shell for an answer.
+# Where processes are expensive, in some virtual machines, that was as long as the jobs themselves.
 
-lib_list() {   # lib_list REGEX DIR...: paths directly in DIRs whose name matches
+lib_list() {   # lib_list REGEX DIR...: LISTED, paths directly in DIRs whose name matches, one a line
     local regex=$1 dir path
     shift
+    LISTED=
     for dir in "$@"; do
         for path in "$dir"/* "$dir"/.[!.]*; do
-            [[ ${path##*/} =~ $regex ]] && { [ -e "$path" ] || [ -L "$path" ]; } && printf '%s\n' "$path"
+            [[ ${path##*/} =~ $regex ]] && { [ -e "$path" ] || [ -L "$path" ]; } && LISTED+=${LISTED:+$'\n'}$path
         done
     done
     return 0
 }
 
-lib_shm() {
+lib_shm() {   # LISTED
     # shellcheck disable=SC2086
     lib_list "$LIB_SHM_NAMES" ${SMARTINT_SHM_DIRS:-/dev/shm}
 }
 
-lib_tmp() {
+lib_tmp() {   # LISTED
     # shellcheck disable=SC2086
     lib_list "$LIB_TMP_NAMES" ${SMARTINT_TMP_DIRS:-${TEST_TMP:-/tmp}}
 }
@@ -141,27 +150,35 @@ lib_test_id() {   # lib_test_id PID: the SMARTINT_TEST_ID in its environment
 # /proc/PID itself may belong to root though the process is ours: one that may not be dumped
 lib_our_user() { [ "$(awk '/^Uid:/ { print $2 }' "/proc/$1/status" 2>/dev/null)" = "$UID" ]; }
 
-# lib_processes NAME...: `pid name` of live processes of these names (comm, 15 characters) that are not
-# zombies and not someone else's.
-lib_processes() {
-    local stat pid comm rest state id name
-    for stat in /proc/[0-9]*/stat; do
-        read -r rest <"$stat" 2>/dev/null || continue
-        pid=${rest%% *}
+# lib_named NAME...: NAMED, pids of all processes of these names
+lib_named() {
+    local name
+    local names=()
+    for name in "$@"; do names+=(-e "${name:0:15}"); done
+    NAMED=$(exec grep -lxF "${names[@]}" /proc/[0-9]*/comm 2>/dev/null)
+    NAMED=${NAMED//\/comm/}
+    NAMED=${NAMED//\/proc\//}
+}
+
+# lib_find_processes NAME...: FOUND, `pid name` of live processes of these names (comm, 15 characters) that are not
+# zombies and not someone else's, one a line.
+lib_find_processes() {
+    local pid comm rest id
+    FOUND=
+    lib_named "$@"
+    for pid in $NAMED; do
+        read -r rest <"/proc/$pid/stat" || continue
         comm=${rest#*\(}
         comm=${comm%\)*}
-        state=${rest##*\) }
-        state=${state%% *}
-        case $state in Z | X) continue ;; esac
-        for name in "$@"; do
-            [ "$comm" = "${name:0:15}" ] || continue
-            id=$(lib_test_id "$pid")
-            if [ "$id" = "$SMARTINT_TEST_ID" ] || { [ -z "$id" ] && lib_our_user "$pid"; }; then
-                printf '%s %s\n' "$pid" "$comm"
-            fi
-        done
+        case ${rest##*\) } in Z* | X*) continue ;; esac
+        id=$(lib_test_id "$pid")
+        if [ "$id" = "$SMARTINT_TEST_ID" ] || { [ -z "$id" ] && lib_our_user "$pid"; }; then
+            FOUND+=${FOUND:+$'\n'}"$pid $comm"
+        fi
     done 2>/dev/null
 }
+
+lib_processes() { lib_find_processes "$@"; printf '%s' "$FOUND${FOUND:+$'\n'}"; }
 
 lib_used_by_others() {   # is the file mapped or open by a live process that is not ours?
     local maps pid
@@ -180,46 +197,60 @@ snapshot_before() {
         TEST_TMP=$(mktemp -d /tmp/smt.XXXXXX) || return 1
         export TMPDIR=$TEST_TMP
     fi
-    LIB_SHM_BEFORE=$(lib_shm)
-    LIB_TMP_BEFORE=$(lib_tmp)
-    LIB_PROCESSES_BEFORE=$(lib_processes smartintd)
+    lib_shm
+    LIB_SHM_BEFORE=$LISTED
+    lib_tmp
+    LIB_TMP_BEFORE=$LISTED
+    lib_find_processes smartintd
+    LIB_PROCESSES_BEFORE=$FOUND
     LEFT_BEHIND=
 }
 
-lib_new() {   # lib_new BEFORE AFTER: lines only in AFTER
-    local line
-    while IFS= read -r line; do
-        [ -z "$line" ] || [[ $'\n'$1$'\n' == *$'\n'"$line"$'\n'* ]] || printf '%s\n' "$line"
-    done <<<"$2"
+lib_new() {   # lib_new BEFORE AFTER: NEW, lines only in AFTER
+    local line rest=$2
+    NEW=
+    while [ -n "$rest" ]; do
+        line=${rest%%$'\n'*}
+        rest=${rest:${#line}}
+        rest=${rest#$'\n'}
+        [[ $'\n'$1$'\n' == *$'\n'"$line"$'\n'* ]] || NEW+=${NEW:+$'\n'}$line
+    done
 }
 
-# What there is now and was not before the snapshot, one thing a line.
+# LEFT_BEHIND: what there is now and was not before the snapshot, between semicolons.
 lib_left() {
-    local path new
-    new=$(lib_new "$LIB_PROCESSES_BEFORE" "$(lib_processes smartintd "$@")")
-    [ -z "$new" ] || printf '%s\n' "$new" | sed 's/^/process /'
-    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
-        [ -O "$path" ] && ! lib_used_by_others "$path" && printf 'shared memory %s\n' "$path"
+    local path
+    LEFT_BEHIND=
+    lib_find_processes smartintd "$@"
+    lib_new "$LIB_PROCESSES_BEFORE" "$FOUND"
+    [ -z "$NEW" ] || LEFT_BEHIND="process ${NEW//$'\n'/;process }"
+    lib_shm
+    lib_new "$LIB_SHM_BEFORE" "$LISTED"
+    for path in $NEW; do
+        [ -O "$path" ] && ! lib_used_by_others "$path" && LEFT_BEHIND+="${LEFT_BEHIND:+;}shared memory $path"
     done
-    for path in $(lib_new "$LIB_TMP_BEFORE" "$(lib_tmp)"); do
+    lib_tmp
+    lib_new "$LIB_TMP_BEFORE" "$LISTED"
+    for path in $NEW; do
         [ -O "$path" ] || continue
         # An empty session directory above the job's own is stock Open MPI's habit.
-        [ -n "$(find "$path" -not -type d -print -quit 2>/dev/null)" ] && printf 'session files %s\n' "$path"
+        [ -n "$(find "$path" -not -type d -print -quit 2>/dev/null)" ] && LEFT_BEHIND+="${LEFT_BEHIND:+;}session files $path"
     done
     return 0
 }
 
 check_after() {
-    local end left pid
-    end=$(($(milliseconds) + ${SMARTINT_SETTLE:-20} * ${SMARTINT_TIME_SCALE:-1} * 1000))
+    local end pid
+    lib_now
+    end=$((NOW_MS + ${SMARTINT_SETTLE:-20} * ${SMARTINT_TIME_SCALE:-1} * 1000))
     while :; do
-        left=$(lib_left "$@")
-        [ -n "$left" ] || break
-        [ "$(milliseconds)" -lt "$end" ] || break
+        lib_left "$@"
+        [ -n "$LEFT_BEHIND" ] || break
+        lib_now
+        [ $NOW_MS -lt $end ] || break
         sleep 0.05
     done
-    LEFT_BEHIND=${left//$'\n'/;}
-    if [ -n "$left" ]; then      # end what is certainly ours, so that the next test starts clean
+    if [ -n "$LEFT_BEHIND" ]; then      # end what is certainly ours, so that the next test starts clean
         for pid in $(lib_processes smartintd "$@" | cut -d' ' -f1); do
             [ "$(lib_test_id "$pid")" = "$SMARTINT_TEST_ID" ] && kill -KILL "$pid" 2>/dev/null
         done
@@ -228,9 +259,10 @@ check_after() {
         rm -rf -- "$TEST_TMP"
         TEST_TMP=
         unset TMPDIR
-        LIB_TMP_BEFORE=$(lib_tmp)      # who asks again asks of /tmp
+        lib_tmp
+        LIB_TMP_BEFORE=$LISTED      # who asks again asks of /tmp
     fi
-    [ -z "$left" ]
+    [ -z "$LEFT_BEHIND" ]
 }
 
 # ---- mpirun --------------------------------------------------------------------------------------
@@ -257,7 +289,7 @@ mpirun_below() {      # mpirun_below PID: there may be scripts between
 rank_parents() { echo "$1"; }      # rank_parents PID-OF-MPIRUN: on several nodes they are others
 
 watch_mpirun() {
-    local job=$1 log=$2 mpirun parents states seen=no over=0 look=0.1 began=$SECONDS
+    local job=$1 log=$2 mpirun parents states seen=no over=0 look=0.5 began=$SECONDS
     shift 2
     while sleep "$look" && kill -0 "$job"; do
         mpirun=$(mpirun_below "$job") || continue
@@ -305,7 +337,9 @@ tidy_after_mpirun() {
 # Stock's own, of jobs that end early.
 remove_vader_segments() {
     local path
-    for path in $(lib_new "$LIB_SHM_BEFORE" "$(lib_shm)"); do
+    lib_shm
+    lib_new "$LIB_SHM_BEFORE" "$LISTED"
+    for path in $NEW; do
         case $path in */vader_segment.*) lib_used_by_others "$path" || rm -f -- "$path" ;; esac
     done
 }
@@ -315,7 +349,13 @@ remove_vader_segments() {
 # Every line is unexpected but: harmless ones, `ok`, and what tests print on purpose (`# ...` and
 # `name value` lines of counters).
 check_output() {
-    local pattern filters=()
+    local pattern filters=() line lines odd=no
+    UNEXPECTED=
+    mapfile -t lines <"$1"
+    for line in ${lines[@]+"${lines[@]}"}; do
+        case $line in '' | ok | '#'*) ;; *) odd=yes ;; esac
+    done
+    [ $odd = yes ] || return 0
     for pattern in "${LIB_HARMLESS[@]}" '^ok$' '^#' '^smartint_[A-Za-z0-9_]+ ' '^\[?[0-9]+\]? ?smartint_'; do
         filters+=(-e "$pattern")
     done

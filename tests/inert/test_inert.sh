@@ -26,12 +26,14 @@ MOST_KB=8192
 MAKES=      # window, own, or nothing
 helpers_now() { pids smartintd | wc -w; }
 segments_now() {      # of this user's jobs that hold one of our ranks
-    local pid
+    local pid path
     for pid in $(pids "${WATCHED[@]}"); do
         grep -ohE '/[^ ]*/smartint-[0-9]+-[^ ]*' "/proc/$pid/maps" 2>/dev/null
     done | sort -u
-    lib_new "$LIB_SHM_BEFORE" "$(lib_shm)" | grep smartint | while read -r path; do
-        lib_used_by_others "$path" || echo "$path"
+    lib_shm
+    lib_new "$LIB_SHM_BEFORE" "$LISTED"
+    for path in $NEW; do
+        case $path in *smartint*) lib_used_by_others "$path" || echo "$path" ;; esac
     done
 }
 

@@ -60,8 +60,9 @@ launcher=${launcher:-${SMARTINT_MPIRUN:-mpirun.openmpi --allow-run-as-root --ove
 mpicc=${SMARTINT_MPICC:-mpicc.openmpi}
 
 compile() {   # compile PROGRAM [OUTPUT FLAGS...]: 0 when it is there and newer than its sources
-    local src=$here/$1.c out=$build/${2:-$1} flags=("${@:3}") newest
-    newest=$(ls -t "$src" "$here"/*.h | head -n 1)
+    local src=$here/$1.c out=$build/${2:-$1} flags=("${@:3}") newest of
+    newest=$src
+    for of in "$here"/*.h; do [ "$newest" -nt "$of" ] || newest=$of; done
     [ "$out" -nt "$newest" ] && return 0
     (
         flock 9    # two runs may share the directory
@@ -71,10 +72,10 @@ compile() {   # compile PROGRAM [OUTPUT FLAGS...]: 0 when it is there and newer 
     ) 9>"$build/.lock" >"$outdir/$1.compile" 2>&1
 }
 
-name_of() {   # name_of PROGRAM NP ARGS
+name_of() {   # name_of PROGRAM NP ARGS: NAME_OF. For each line of the list, so no shell is started for it.
     local args=${3//[ ,]/_}
     [ "$args" != - ] || args=
-    echo "$1${args:+.$args}.np$2"
+    NAME_OF=$1${args:+.$args}.np$2
 }
 
 wanted() {   # wanted NAME TAGS
@@ -97,7 +98,8 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     shift 5
     [ "$args" = - ] && args=
     args=${args//,/ }
-    name=$label/$(name_of "$program" "$np" "$args")
+    name_of "$program" "$np" "$args"
+    name=$label/$NAME_OF
     log=$outdir/${name//\//.}.log
     stats=$outdir/${name//\//.}.stats
     if ! compile "$program"; then
@@ -116,7 +118,8 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     reason=
     for ((try = 1; ; try++)); do
         snapshot_before tmp || exit 2
-        start=$(milliseconds)
+        lib_now
+        start=$NOW_MS
         # shellcheck disable=SC2086
         timeout -k 5 "$limit" $launcher -np "$np" "$@" "$build/$program" $args \
             </dev/null >"$log" 2>"$log.err" &
@@ -130,7 +133,8 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         rc=$?
         job=
         [ -z "$watch" ] || { kill $watch; wait $watch; } 2>/dev/null
-        seconds=$(in_seconds $(($(milliseconds) - start)))
+        lib_now
+        in_seconds seconds $((NOW_MS - start))
         [ -n "$watch" ] && mpirun_failed $rc "$log" "$log.err" || break
         tidy_after_mpirun "$program"
         if [ $try -eq $MPIRUN_TRIES ]; then
@@ -171,7 +175,8 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     if ! check_after "$program"; then
         reason="${reason:+$reason; }left behind: $LEFT_BEHIND"
     fi
-    cat "$log.err" >>"$log" && rm -f "$log.err"
+    [ ! -s "$log.err" ] || cat "$log.err" >>"$log"
+    rm -f "$log.err"
     if [ -n "$reason" ]; then
         fail "$name" "$reason" "$log"
     else
@@ -194,7 +199,8 @@ fi
 while read -r program np args limit tags_here; do
     case $program in '' | \#*) continue ;; esac
     tags_here=${tags_here// /,}
-    wanted "$(name_of "$program" "$np" "$args")" "$tags_here" || continue
+    name_of "$program" "$np" "$args"
+    wanted "$NAME_OF" "$tags_here" || continue
     selected=$((selected + 1))
     [ $((selected % each)) -eq $((from % each)) ] || continue
     ran=$((ran + 1))
