@@ -17,7 +17,8 @@ cluster_mpi 2-copy -t quick -x '^(sizes|datatypes|unexpected|stress.*np4$)' -- "
 cluster_mpi 2-none -t quick -x '^(sizes|modes|stress.*np4$)' -- "${S[@]}" --mca smartint_progress none
 cluster_mpi 2-poll -t quick -x '^(sizes|threads|stress.*np4$)' -- "${S[@]}" --mca smartint_progress poll
 cluster_mpi 2-interrupt -t quick -x '^(sizes|threads|wildcards|stress.*np[48]$)' -- "${S[@]}" --mca smartint_progress interrupt
-cluster_mpi 2-osc -t osc -- "${S[@]}" --mca osc smartint
+# shellcheck disable=SC2046
+cluster_mpi 2-osc -t osc $(some 2:1) -- "${S[@]}" --mca osc smartint
 cluster_mpi 2-osc-ob1 -t osc -x '^rma_(calls|passive|nonblocking|random[.]2_40_create_busy)[.]np2$|^rma_(first|fences)|^rma_random[.]7_40' -- --mca pml ob1 --mca osc smartint
 cluster_mpi 2-streams -t streams -- "${S[@]}"
 cluster_mpi 2-outside -t outside -- "${S[@]}" --mca smartint_network_eager_limit 1048576 --mca smartint_device "$SUBNET"
