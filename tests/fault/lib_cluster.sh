@@ -64,7 +64,7 @@ cluster_up() {
 
 set_launcher() { LAUNCHER="$NSC mpirun --ppn $PPN --map-by node"; }
 
-some() { [ "${SMARTINT_LONG:-no}" = yes ] || echo "-e $1"; }
+some() { is_long || echo "-e $1"; }
 
 # Results and counts of run_mpi.sh are its own, so its failures become one of ours only in the exit status.
 MPI_FAILED=0

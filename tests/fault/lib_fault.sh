@@ -47,18 +47,7 @@ trap fault_cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 # Stricter than lib.sh: only processes that say they are ours. A neighbour's helper need not say whose it is.
-lib_find_processes() {
-    local pid comm rest
-    FOUND=
-    lib_named "$@"
-    for pid in $NAMED; do
-        read -r rest <"/proc/$pid/stat" || continue
-        comm=${rest#*\(}
-        comm=${comm%\)*}
-        case ${rest##*\) } in Z* | X*) continue ;; esac
-        [ "$(lib_test_id "$pid")" != "$SMARTINT_TEST_ID" ] || FOUND+=${FOUND:+$'\n'}"$pid $comm"
-    done 2>/dev/null
-}
+lib_is_ours() { [ "$(lib_test_id "$1")" = "$SMARTINT_TEST_ID" ]; }
 pids() { lib_processes "$@" | cut -d' ' -f1; }
 
 # preload NAME: NAME.c as a library to be loaded before others, in $PRELOAD; false: there is no compiler

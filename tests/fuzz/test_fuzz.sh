@@ -7,7 +7,7 @@
 #
 #   test_fuzz.sh [TARGET...]     wire, rma, board, relay, modex; all, three at a time, without a name
 #
-# Environment: SMARTINT_FUZZ_SECONDS  of each target, 20; 60 in the long form
+# Environment: SMARTINT_FUZZ_SECONDS  of each target, 20; 60 with SMARTINT_LONG=yes
 #              SMARTINT_FUZZ_KEEP     directory where the corpus is kept and taken up again
 #              SMARTINT_BUILD_DIR     a configured build, for smartint_config.h and the libraries' places
 #              CLANGXX                clang++ or clang++-14
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 top=$(cd "$here/../.." && pwd)
 build=${SMARTINT_BUILD_DIR:-$top/build-tests}
-seconds=${SMARTINT_FUZZ_SECONDS:-$([ "${SMARTINT_LONG:-no}" = yes ] && echo 60 || echo 20)}
+seconds=${SMARTINT_FUZZ_SECONDS:-$(is_long && echo 60 || echo 20)}
 compiler=${CLANGXX:-$(command -v clang++-14 || command -v clang++)}
 out=$build/fuzz
 logs=${SMARTINT_LOGS:-$out/logs}

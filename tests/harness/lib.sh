@@ -15,8 +15,10 @@
 #   fail NAME REASON [LOG]        and print how the log ends: elsewhere that is all one gets to see
 #   skip NAME REASON
 #   summary                      last line `N passed, N failed`; returns 1 if any failed
+#   is_long                      everything is wanted, not only some of what differs in little
 #
 # Environment:
+#   SMARTINT_LONG      yes: is_long; run-tests -l sets it
 #   SMARTINT_RESULTS   file to which results are appended, `PASS|FAIL|SKIP name` a line
 #   SMARTINT_SHM_DIRS  directories of shared memory to look into (default /dev/shm); a cluster adds
 #                      its nodes' as /proc/PID/root/dev/shm
@@ -76,6 +78,8 @@ summary() {
     lib_say "$LIB_PASSED passed, $LIB_FAILED failed"
     [ "$LIB_FAILED" -eq 0 ]
 }
+
+is_long() { [ "${SMARTINT_LONG:-no}" = yes ]; }
 
 # ---- time ----------------------------------------------------------------------------------------
 
@@ -150,31 +154,27 @@ lib_test_id() {   # lib_test_id PID: the SMARTINT_TEST_ID in its environment
 # /proc/PID itself may belong to root though the process is ours: one that may not be dumped
 lib_our_user() { [ "$(awk '/^Uid:/ { print $2 }' "/proc/$1/status" 2>/dev/null)" = "$UID" ]; }
 
-# lib_named NAME...: NAMED, pids of all processes of these names
-lib_named() {
-    local name
-    local names=()
-    for name in "$@"; do names+=(-e "${name:0:15}"); done
-    NAMED=$(exec grep -lxF "${names[@]}" /proc/[0-9]*/comm 2>/dev/null)
-    NAMED=${NAMED//\/comm/}
-    NAMED=${NAMED//\/proc\//}
+# A process that does not say whose it is may be the helper of a job of ours.
+lib_is_ours() {   # lib_is_ours PID
+    local id
+    id=$(lib_test_id "$1")
+    [ "$id" = "$SMARTINT_TEST_ID" ] || { [ -z "$id" ] && lib_our_user "$1"; }
 }
 
 # lib_find_processes NAME...: FOUND, `pid name` of live processes of these names (comm, 15 characters) that are not
 # zombies and not someone else's, one a line.
 lib_find_processes() {
-    local pid comm rest id
+    local name names=() file pid comm rest
     FOUND=
-    lib_named "$@"
-    for pid in $NAMED; do
+    for name in "$@"; do names+=(-e "${name:0:15}"); done
+    [ $# -gt 0 ] || return 0
+    for file in $(grep -lxF "${names[@]}" /proc/[0-9]*/comm); do
+        pid=${file//[!0-9]/}
         read -r rest <"/proc/$pid/stat" || continue
         comm=${rest#*\(}
         comm=${comm%\)*}
         case ${rest##*\) } in Z* | X*) continue ;; esac
-        id=$(lib_test_id "$pid")
-        if [ "$id" = "$SMARTINT_TEST_ID" ] || { [ -z "$id" ] && lib_our_user "$pid"; }; then
-            FOUND+=${FOUND:+$'\n'}"$pid $comm"
-        fi
+        ! lib_is_ours "$pid" || FOUND+=${FOUND:+$'\n'}"$pid $comm"
     done 2>/dev/null
 }
 

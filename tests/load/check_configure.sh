@@ -4,7 +4,7 @@
 #
 # What configure refuses, it refuses with one sentence that names the remedy, and it leaves no
 # Makefile behind. What the tests have in common (compilers, tools) is not found out each time but
-# taken from this build's config.log. In the short form of contrib/run-tests (SMARTINT_LONG=no) one of each kind.
+# taken from this build's config.log. One of each kind; all with SMARTINT_LONG=yes.
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/smc.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -77,7 +77,7 @@ refuses()
 # One of a kind that there is another of.
 also_refuses()
 {
-    test "${SMARTINT_LONG:-}" = no || refuses "$@"
+    test "${SMARTINT_LONG:-no}" != yes || refuses "$@"
 }
 
 # ---- wrapper compilers that are none of ours

@@ -4,15 +4,15 @@
 #
 # torture on one node, in all strategies, ways and limits, with one and several threads, with lost and forged hints, and
 # with system calls held up. SMARTINT_STRESS_SECONDS of each (1), from SMARTINT_SEED (1) on; SMARTINT_STRESS_TIMES over
-# (1), each time with another seed. SMARTINT_STRESS_ONLY: a regular expression of configurations. In run-tests without -l each
-# second of them.
+# (1), each time with another seed. SMARTINT_STRESS_ONLY: a regular expression of configurations. Each second of them; all with
+# SMARTINT_LONG=yes.
 . "$(dirname "${BASH_SOURCE[0]}")/../fault/lib_fault.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/lib_stress.sh"
 
 seconds=${SMARTINT_STRESS_SECONDS:-1}
 only=${SMARTINT_STRESS_ONLY:-.}
 number=0
-[ "${SMARTINT_LONG:-}" = no ] && each=2 || each=1
+is_long && each=1 || each=2
 torture_program
 
 # torture NAME RANKS THREADS MPIRUN-ARGS...

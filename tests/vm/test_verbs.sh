@@ -5,7 +5,7 @@
 # smartint over verbs (Soft-RoCE), in one virtual machine and between two.
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/lib_vm.sh"
-transports=${SMARTINT_VERBS:-$([ "${SMARTINT_LONG:-}" = no ] && echo rc || echo rc ud)}
+transports=${SMARTINT_VERBS:-$(is_long && echo rc ud || echo rc)}
 
 vm_begin
 vm_programs phases sizes modes threads waitforms stress rma_calls rma_random rma_strided
