@@ -33,8 +33,9 @@ inline params with(const char *rendezvous, const char *progress = "none") {
 }
 
 // a sends, b receives: data, status and what is left over.
-inline void exchange(node_pair &n, std::uint64_t bytes, std::uint64_t capacity, bool receive_first,
-                     unsigned send_step = 1, unsigned receive_step = 1, bool synchronous = false) {
+template <class pair>
+void exchange(pair &n, std::uint64_t bytes, std::uint64_t capacity, bool receive_first, unsigned send_step = 1,
+              unsigned receive_step = 1, bool synchronous = false) {
     test_send s;
     test_recv r;
     s.aim(n.to_b, bytes, bytes + 3, ctx, 0, tag, send_step);

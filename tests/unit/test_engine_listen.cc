@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "common_smartint_uct.h"
 #include "common_smartint_wake.h"
 #include "harness_exchange.h"
 
@@ -121,6 +122,29 @@ TEST(listening, a_target_that_only_the_application_answers_for_never_listens) {
     EXPECT_FALSE(t.answered()) << "somebody woke it";
     EXPECT_EQ(0U, count(t.n.b, stat::wakes_transport));
     t.n.drive("the application answers", [&] { return t.answered(); });
+}
+
+TEST(listening, a_thread_that_its_transport_cannot_wake_any_more_sleeps_all_the_same) {
+    static std::atomic<unsigned> asked;
+    asked = 0;
+    target_far_away t(listening_for(forever_us));
+    const auto arm = uct.iface_event_arm;
+    uct.iface_event_arm = [](uct_iface_h, unsigned) {
+        ++asked;
+        return UCS_ERR_IO_ERROR;
+    };
+    for (int i = 0; i < 4; ++i) { // by a helper's notices alone
+        t.ask();
+        wait_until("woken", [&] {
+            ring_eventfd(t.n.b.wake_descriptor());
+            return t.answered();
+        });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(1U, asked);
+    EXPECT_FALSE(t.listens());
+    t.by_application();
+    uct.iface_event_arm = arm;
 }
 
 TEST(listening, never_where_the_parameter_says_so) {

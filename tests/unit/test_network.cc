@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-#include "common_smartint_network.h"
+#include "network_stations.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -17,93 +17,10 @@
 #include <deque>
 #include <memory>
 
-#include "harness.h"
+#include "common_smartint_uct.h"
 
 namespace smartint {
 namespace {
-
-using message = std::vector<std::byte>;
-
-struct station {
-    network net;
-    network_config limits; // what open() sets nothing of
-    std::deque<message> got;
-
-    static void take(void *self, const std::byte *m, std::uint32_t bytes) {
-        static_cast<station *>(self)->got.emplace_back(m, m + bytes);
-    }
-    int open(std::uint32_t message_bytes = 0, const char *transport = "tcp", const char *device = "lo",
-             bool by_endpoint = false, unsigned most_passive = 65536) {
-        network_config cfg = limits;
-        cfg.most_passive = most_passive;
-        cfg.by_endpoint = by_endpoint;
-        cfg.transport = transport;
-        cfg.device = device;
-        cfg.message_bytes = message_bytes;
-        return net.open(cfg, take, this);
-    }
-};
-
-message expected(std::uint64_t word, const message &header, const message &payload) {
-    message m(8 + header.size() + payload.size());
-    std::memcpy(m.data(), &word, 8);
-    const auto behind = std::copy(header.begin(), header.end(), m.begin() + 8);
-    std::copy(payload.begin(), payload.end(), behind);
-    return m;
-}
-
-message pattern(std::size_t bytes, std::uint64_t seed) {
-    message m(bytes);
-    test::fill(m.data(), bytes, seed);
-    return m;
-}
-
-// By the peer's interface, or joined endpoint to endpoint.
-struct networks : testing::TestWithParam<bool> {
-    void SetUp() override {
-        ASSERT_EQ(0, a.open(size, "tcp", "lo", GetParam())) << a.net.why();
-        ASSERT_EQ(0, b.open(size, "tcp", "lo", GetParam())) << b.net.why();
-        to_b = a.net.connect(b.net.address().data(), b.net.address().size());
-        to_a = b.net.connect(a.net.address().data(), a.net.address().size());
-        ASSERT_NE(nullptr, to_b);
-        ASSERT_NE(nullptr, to_a);
-    }
-    void TearDown() override {
-        a.net.disconnect(to_b);
-        b.net.disconnect(to_a);
-    }
-    void turn() {
-        a.net.progress();
-        b.net.progress();
-    }
-    void send(station &from, void *connection, std::uint64_t word, const message &header, const message &payload) {
-        test::wait_until("room in the transport", [&] {
-            turn();
-            const auto r =
-                from.net.send(connection, word, header.empty() ? static_cast<const void *>("") : header.data(),
-                              static_cast<std::uint32_t>(header.size()), payload.empty() ? nullptr : payload.data(),
-                              static_cast<std::uint32_t>(payload.size()));
-            EXPECT_NE(network::result::broken, r);
-            return network::result::again != r;
-        });
-    }
-    void expect(station &at, const message &m) {
-        test::wait_until("the message", [&] {
-            turn();
-            return !at.got.empty();
-        });
-        if (!at.got.empty()) {
-            EXPECT_EQ(m.size(), at.got.front().size());
-            EXPECT_TRUE(m == at.got.front());
-            at.got.pop_front();
-        }
-    }
-
-    static constexpr std::uint32_t size = 66000;
-    station a, b;
-    void *to_b = nullptr;
-    void *to_a = nullptr;
-};
 
 TEST_P(networks, messages_of_all_sizes_arrive_whole_in_both_directions) {
     ASSERT_GE(a.net.caps().max_message, size - 64);
@@ -267,126 +184,23 @@ TEST_P(networks, a_sleeper_is_woken_by_its_descriptor) {
     expect(b, expected(2, {}, {}));
 }
 
-INSTANTIATE_TEST_SUITE_P(tcp, networks, testing::Bool(),
-                         [](const auto &i) { return i.param ? "endpoint_to_endpoint" : "to_the_interface"; });
-
-struct joined : networks {};
-
-TEST_P(joined, who_was_connected_to_takes_that_connection_and_asks_nobody) {
-    EXPECT_TRUE(a.net.connecting(to_b)) << "the peer has not been asked yet";
-    EXPECT_EQ(network::result::again, a.net.send(to_b, 1, "", 0, nullptr, 0));
-    // both asked: two connections; each side's third is new, and the other's third is that one
-    test::wait_until("both are joined", [&] {
-        turn();
-        return !a.net.connecting(to_b) && !b.net.connecting(to_a);
-    });
-    void *asked = a.net.connect(b.net.address().data(), b.net.address().size());
-    ASSERT_NE(nullptr, asked);
-    EXPECT_FALSE(a.net.connecting(asked)) << "b's first";
-    void *fresh = a.net.connect(b.net.address().data(), b.net.address().size());
-    ASSERT_NE(nullptr, fresh);
-    EXPECT_TRUE(a.net.connecting(fresh));
-    send(a, asked, 5, pattern(12, 1), pattern(100, 2));
-    expect(b, expected(5, pattern(12, 1), pattern(100, 2)));
-    send(a, fresh, 6, pattern(12, 3), pattern(100, 4));
-    expect(b, expected(6, pattern(12, 3), pattern(100, 4)));
-    a.net.disconnect(asked);
-    a.net.disconnect(fresh);
-}
-
-TEST_P(joined, a_connection_can_be_given_up_before_the_peer_answers) {
-    void *c = a.net.connect(b.net.address().data(), b.net.address().size());
-    ASSERT_NE(nullptr, c);
-    a.net.disconnect(c);
+// Or whoever asks until it may sleep would ask for ever.
+TEST_P(networks, one_that_cannot_wake_anybody_any_more_has_no_descriptor) {
+    ASSERT_GE(a.net.event_fd(), 0);
+    const auto arm = uct.iface_event_arm;
+    uct.iface_event_arm = [](uct_iface_h, unsigned) { return UCS_ERR_BUSY; };
+    EXPECT_FALSE(a.net.arm());
+    EXPECT_GE(a.net.event_fd(), 0) << "there is something, no more";
+    uct.iface_event_arm = [](uct_iface_h, unsigned) { return UCS_ERR_IO_ERROR; };
+    EXPECT_FALSE(a.net.arm());
+    EXPECT_EQ(-1, a.net.event_fd());
+    uct.iface_event_arm = arm;
     send(a, to_b, 5, pattern(12, 1), pattern(100, 2));
     expect(b, expected(5, pattern(12, 1), pattern(100, 2)));
 }
 
-INSTANTIATE_TEST_SUITE_P(tcp, joined, testing::Values(true));
-
-// The connections that one loses next.
-std::vector<void *> lost_next(station &asks, station &refuses) {
-    std::vector<void *> lost;
-    test::wait_until("it is refused", [&] {
-        asks.net.progress();
-        refuses.net.progress();
-        lost = asks.net.take_lost();
-        return !lost.empty();
-    });
-    return lost;
-}
-
-TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lost) {
-    station asks, refuses;
-    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
-    ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true, 1));
-    const auto turn = [&] {
-        asks.net.progress();
-        refuses.net.progress();
-    };
-    void *first = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
-    ASSERT_NE(nullptr, first);
-    test::wait_until("the first is joined", [&] {
-        turn();
-        return !asks.net.connecting(first);
-    });
-    void *second = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
-    ASSERT_NE(nullptr, second);
-    EXPECT_EQ(std::vector<void *>{second}, lost_next(asks, refuses));
-    asks.net.disconnect(second);
-    test::wait_until("the first is as it was", [&] {
-        turn();
-        return network::result::done == asks.net.send(first, 7, "", 0, nullptr, 0);
-    });
-    test::wait_until("the message", [&] {
-        turn();
-        return !refuses.got.empty();
-    });
-    EXPECT_TRUE(asks.net.take_lost().empty());
-    asks.net.disconnect(first);
-}
-
-TEST(network_refusals, who_has_asked_before_is_served_where_no_more_endpoints_are_made_to_answer_by) {
-    station asks, serves;
-    serves.limits.most_boot_endpoints = 1;
-    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
-    ASSERT_EQ(0, serves.open(0, "tcp", "lo", true));
-    for (int i = 0; i < 3; ++i) {
-        void *c = asks.net.connect(serves.net.address().data(), serves.net.address().size());
-        ASSERT_NE(nullptr, c);
-        test::wait_until("it is joined", [&] {
-            asks.net.progress();
-            serves.net.progress();
-            return !asks.net.connecting(c);
-        });
-        EXPECT_TRUE(asks.net.take_lost().empty());
-        asks.net.disconnect(c);
-    }
-}
-
-TEST(network_refusals, where_too_many_answers_wait_already_it_is_said_so) {
-    station asks, refuses;
-    refuses.limits.most_outgoing = 0;
-    ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
-    ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true));
-    void *c = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
-    ASSERT_NE(nullptr, c);
-    EXPECT_EQ(std::vector<void *>{c}, lost_next(asks, refuses));
-    asks.net.disconnect(c);
-}
-
-TEST(network_refusals, there_is_room_for_what_a_large_job_asks_for) {
-    network_config cfg;
-    const network_config usual;
-    cfg.make_room_for(1000);
-    EXPECT_EQ(usual.most_passive, cfg.most_passive);
-    EXPECT_EQ(usual.most_boot_endpoints, cfg.most_boot_endpoints);
-    EXPECT_EQ(usual.most_outgoing, cfg.most_outgoing);
-    cfg.make_room_for(1'000'000);
-    EXPECT_LE(2'000'000U, cfg.most_passive);
-    EXPECT_LE(1'000'000U, cfg.most_boot_endpoints);
-    EXPECT_LE(2'000'000U, cfg.most_outgoing);
-}
+INSTANTIATE_TEST_SUITE_P(tcp, networks, testing::Bool(),
+                         [](const auto &i) { return i.param ? "endpoint_to_endpoint" : "to_the_interface"; });
 
 TEST(network_openings, an_address_for_which_peers_have_no_room_is_an_error_that_says_so) {
     station s;

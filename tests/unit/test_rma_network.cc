@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: 2026 The smartint authors
-// Puts and gets that the network carries out in the window's memory. Not over tcp, so most of it is skipped unless
-// SMARTINT_TEST_TRANSPORT and SMARTINT_TEST_DEVICE name something better, as in the virtual machine with verbs.
+// Puts and gets that the network carries out in the window's memory, and a send. Not over tcp, so most of it is skipped
+// unless SMARTINT_TEST_TRANSPORT and SMARTINT_TEST_DEVICE name something better, as in the virtual machine with verbs.
 #include <gtest/gtest.h>
 
 #include <linux/capability.h>
@@ -16,9 +16,11 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common_smartint_log.h"
+#include "common_smartint_uct.h"
 #include "harness_exchange.h"
 
 namespace smartint {
@@ -30,6 +32,14 @@ using std::byte;
 constexpr std::uint32_t window_id = 7;
 constexpr std::size_t exposed = 4 << 20;
 constexpr std::size_t large = 3 << 20; // many writes
+
+params on_named_transport(params x) {
+    if (const char *transport = std::getenv("SMARTINT_TEST_TRANSPORT"); nullptr != transport) {
+        x.transport = transport;
+        x.device = std::getenv("SMARTINT_TEST_DEVICE");
+    }
+    return x;
+}
 
 class windows_of_two_nodes {
 public:
@@ -84,11 +94,7 @@ public:
 
 private:
     static params parameters(unsigned rdma) {
-        params x = test_params("none");
-        if (const char *transport = std::getenv("SMARTINT_TEST_TRANSPORT"); nullptr != transport) {
-            x.transport = transport;
-            x.device = std::getenv("SMARTINT_TEST_DEVICE");
-        }
+        params x = on_named_transport(test_params("none"));
         x.window_rdma = rdma;
         return x;
     }
@@ -465,6 +471,25 @@ TEST(windows_by_network, a_key_that_nobody_asked_for_or_that_cannot_be_is_refuse
     t.put(0, large); // by message
     t.flushed();
     EXPECT_TRUE(t.same(0, large));
+}
+
+// As where its UCX is another one. The receiver, which would wait for the write for ever, asks for messages.
+TEST(sends_by_network, who_cannot_use_the_receivers_key_sends_by_message) {
+    network_pair n(on_named_transport(with("write")));
+    if (!n.a.net().caps().write || !n.a.net().caps().registers) {
+        GTEST_SKIP() << "a transport that does not write, or without keys";
+    }
+    exchange(n, large, large, true);
+    EXPECT_EQ(1U, count(n.a, stat::writes_app));
+    const auto unpack = std::exchange(
+        uct.rkey_unpack, [](uct_component_h, const void *, uct_rkey_bundle_t *) { return UCS_ERR_UNREACHABLE; });
+    exchange(n, large, large, true);
+    EXPECT_EQ(1U, count(n.b, stat::copies));
+    uct.rkey_unpack = unpack;
+    exchange(n, large, large, true);
+    EXPECT_EQ(2U, count(n.b, stat::copies)) << "it is not tried again";
+    EXPECT_EQ(1U, count(n.a, stat::writes_app));
+    EXPECT_EQ(0U, count(n.a, stat::refused_messages) + count(n.b, stat::refused_messages));
 }
 
 } // namespace

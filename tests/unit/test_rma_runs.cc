@@ -250,6 +250,24 @@ TEST(rma_runs, pieces_from_address_zero_are_where_their_offsets_say) {
     EXPECT_EQ(std::byte{7}, memory[39]);
 }
 
+TEST(rma_runs, what_was_folded_is_unrolled_only_where_it_does_not_go_on) {
+    rma_layout layout;
+    for (std::int64_t turn = 0; turn < 100; ++turn) {
+        layout.append(turn * 80, 4);
+        layout.append(turn * 80 + 8, 25);
+    }
+    EXPECT_EQ(200U, layout.runs().size());
+    EXPECT_FALSE(layout.unrolls_beyond(10, 5, 8000)) << "not folded yet";
+    layout.fold();
+    ASSERT_EQ(2U, layout.runs().size());
+    EXPECT_FALSE(layout.unrolls_beyond(10, 1, 7960));
+    EXPECT_FALSE(layout.unrolls_beyond(10, 5, 8000)) << "it goes on";
+    EXPECT_FALSE(layout.unrolls_beyond(200, 5, 7960));
+    EXPECT_TRUE(layout.unrolls_beyond(199, 5, 7960));
+    layout.repeat(5, 7960);
+    EXPECT_EQ(200U, layout.runs().size());
+}
+
 TEST(rma_runs, bounds_hold_every_byte_and_no_more) {
     test::generator g(13);
     for (int i = 0; i < 2000; ++i) {

@@ -356,9 +356,14 @@ int osc_smartint_free(ompi_win_t *win) noexcept {
     // Where a member is lost, which is known by now, it is unmade all the same; with an error Open MPI would keep the
     // handle, and the next call with it would find no module.
     barrier(m.comm);
+    wait_until([&] { return r.idle(m.window); }); // answers that are under way
     {
         const inside here;
-        r.finish(); // requests of epochs that ended meanwhile, which ask their window for an error
+        engine::instance().pass(false); // what a target has refused it has said before that
+        r.finish();                     // requests of epochs that ended meanwhile, which ask their window for an error
+    }
+    if (const int error = report(m); MPI_SUCCESS != error) { // no call has told it
+        ompi_errhandler_invoke(win->error_handler, win, win->errhandler_type, error, "MPI_Win_free");
     }
     win->w_osc_module = nullptr;
     unmake(&m);

@@ -51,6 +51,18 @@ void unreachable(ompi_proc_t *proc) {
                    nullptr == proc->super.proc_hostname ? "unknown" : proc->super.proc_hostname);
 }
 
+// So many errors of other threads a communicator outlives: their calls have long come to the handler.
+constexpr unsigned most_kept = 64;
+std::atomic<ompi_communicator_t *> kept[most_kept];
+
+void keep_instead(unsigned at, ompi_communicator_t *comm) {
+    // acquire and release: whoever takes it out destroys what the other one has written
+    ompi_communicator_t *before = kept[at].exchange(comm, std::memory_order_acq_rel);
+    if (nullptr != before) {
+        OBJ_RELEASE(before);
+    }
+}
+
 } // namespace
 
 endpoint *look_up_endpoint(ompi_communicator_t *comm, int rank) {
@@ -81,16 +93,8 @@ endpoint *find_endpoint(ompi_communicator_t *comm, int rank) {
 }
 
 void release_later(ompi_communicator_t *comm) {
-    // So many errors of other threads it outlives: their calls have long come to the handler.
-    constexpr unsigned most = 64;
-    static std::atomic<ompi_communicator_t *> kept[most];
     static std::atomic<unsigned> errors{0}; // relaxed: it makes numbers and orders nothing
-    // acquire and release: whoever takes it out destroys what the other one has written
-    ompi_communicator_t *before =
-        kept[errors.fetch_add(1, std::memory_order_relaxed) % most].exchange(comm, std::memory_order_acq_rel);
-    if (nullptr != before) {
-        OBJ_RELEASE(before);
-    }
+    keep_instead(errors.fetch_add(1, std::memory_order_relaxed) % most_kept, comm);
 }
 
 extern "C" {
@@ -145,6 +149,11 @@ int pml_smartint_del_comm(ompi_communicator_t *comm) noexcept {
     engine &e = engine::instance();
     if (MPI_COMM_SELF == comm) { // the first that MPI_Finalize takes away: requests under way need theirs
         e.see_out();
+        // No handler runs any more, and MPI_Finalize takes communicators with other jobs for connected: it would wait
+        // for processes that have parted from this one.
+        for (unsigned i = 0; i < most_kept; ++i) {
+            keep_instead(i, nullptr);
+        }
     }
     e.enter();
     e.drop_context(comm->c_contextid); // the number will be used again

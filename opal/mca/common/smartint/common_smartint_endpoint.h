@@ -93,6 +93,7 @@ struct endpoint {
     bool told = false;      // that it is lost
     bool asked = false;     // where its helper is: what it published was looked at
     bool direct = true;     // direct copies work (found out at the first)
+    bool writes = true;     // it can use this rank's keys (the same)
     bool elsewhere = false; // in another PID namespace: its pid is no pid here
     std::uint32_t eager_limit = 0;
     std::uint32_t eager_if_room = 0;     // the same, where there is much room; see goes_whole

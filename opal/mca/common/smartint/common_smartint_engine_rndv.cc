@@ -69,7 +69,7 @@ void engine::start_by_network(recv_op *op, const wire::rendezvous &r, const std:
     if (start_read(op, r, key)) {
         return;
     }
-    const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer &&
+    const bool write = 0 != (r.flags & wire::rts_writes) && nullptr != op->buffer && op->peer->writes &&
                        rendezvous_kind::copy != rendezvous_ && op->received >= network_.caps().min_write;
     answer(op, write ? wire::mode::write : wire::mode::copy);
 }
@@ -187,7 +187,8 @@ void engine::on_cts(const endpoint *from, const std::byte *data, std::uint32_t b
         return;
     }
     if (wire::mode::write == a.how && network_.caps().registers && !network_.unpack(data, a.key_bytes, &op->key)) {
-        refuse();
+        // Another UCX's key, or no memory for it: the receiver answers once more, and wants messages.
+        send_finish(op->peer, a.receiver, false, wire::outcome::refused);
         return;
     }
     unlist(&op->job);
@@ -268,13 +269,14 @@ void engine::on_finish(const endpoint *from, const std::byte *data, std::uint32_
     recv_op *op = receives_.find(f.operation);
     const bool refused = wire::outcome::ok != f.result;
     if (nullptr == op || op_state::moving != op->state || !may_answer(from, op->peer) ||
-        !(wire::mode::copy_into == op->asked || (wire::mode::write == op->asked && !refused))) {
+        !(wire::mode::copy_into == op->asked || wire::mode::write == op->asked)) {
         refuse(); // who reads, or takes fragments, knows best when it is done
         return;
     }
     unlist(&op->job);
     if (refused) {
-        op->peer->direct = op->peer->direct && wire::outcome::bad_memory == f.result;
+        bool &works = wire::mode::write == op->asked ? op->peer->writes : op->peer->direct;
+        works = works && wire::outcome::bad_memory == f.result;
         fly(op);
         answer(op, wire::mode::copy);
         return;

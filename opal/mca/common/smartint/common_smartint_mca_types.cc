@@ -21,8 +21,8 @@ extern "C" {
 namespace smartint {
 namespace {
 
-// The pieces of one element, in the order in which it is packed.
-void append_pieces(rma_layout &layout, const opal_datatype_t &type) {
+// The pieces of one element, in the order in which it is packed. False: there are more than `most` runs of them.
+bool append_pieces(rma_layout &layout, const opal_datatype_t &type, std::size_t most_runs) {
     // Any address will do: nothing is read. Far enough from both ends for any displacement.
     auto *const base = reinterpret_cast<std::byte *>(std::uintptr_t{1} << 46);
     opal_convertor_t convertor;
@@ -30,7 +30,7 @@ void append_pieces(rma_layout &layout, const opal_datatype_t &type) {
     opal_convertor_copy_and_prepare_for_send(opal_proc_local_get()->proc_convertor, &type, 1, base, 0, &convertor);
     constexpr std::uint32_t most = 64;
     bool complete = false;
-    while (!complete) {
+    while (!complete && layout.runs().size() <= most_runs) {
         iovec pieces[most];
         std::uint32_t count = most;
         std::size_t bytes = 0;
@@ -43,6 +43,7 @@ void append_pieces(rma_layout &layout, const opal_datatype_t &type) {
     opal_convertor_cleanup(&convertor);
     OBJ_DESTRUCT(&convertor);
     layout.fold();
+    return complete;
 }
 
 // What the last types come to, as a program names the same few again and again, and to walk through a type's pieces
@@ -50,6 +51,8 @@ void append_pieces(rma_layout &layout, const opal_datatype_t &type) {
 // MPI_Type_free, and a description says all that append_pieces() asks for.
 class known_layouts {
 public:
+    static constexpr std::size_t most_runs = 2048;
+
     // One element's pieces. False: too many to be kept.
     bool find(const opal_datatype_t &type, rma_layout *layout) {
         const auto *words = reinterpret_cast<const std::byte *>(type.desc.desc);
@@ -65,10 +68,10 @@ public:
                 return k.kept;
             }
         }
-        append_pieces(*layout, type);
+        const bool whole = append_pieces(*layout, type, most_unfolded);
         known &oldest = known_[next_++ % known_.size()];
         oldest.description.assign(words, words + bytes);
-        oldest.kept = layout->runs().size() <= most_runs;
+        oldest.kept = whole && layout->runs().size() <= most_runs;
         oldest.layout = oldest.kept ? *layout : rma_layout();
         return oldest.kept;
     }
@@ -76,7 +79,8 @@ public:
 private:
     // Most take some hundred bytes each; types of so many pieces in no order as much as Open MPI has of them.
     static constexpr std::size_t most_description = 65536;
-    static constexpr std::size_t most_runs = 2048;
+    // Before they are folded, 8 MiB of them: a description of one line may stand for any number.
+    static constexpr std::size_t most_unfolded = 262144;
 
     struct known {
         std::vector<std::byte> description;
@@ -101,7 +105,11 @@ bool glue_short_layout_of(const opal_datatype_t &type, std::size_t count, rma_la
     } else if (!known.find(type, layout)) {
         return false;
     }
-    layout->repeat(count, type.ub - type.lb);
+    const std::int64_t extent = type.ub - type.lb;
+    if (layout->unrolls_beyond(known_layouts::most_runs, count, extent)) {
+        return false;
+    }
+    layout->repeat(count, extent);
     return true;
 }
 
@@ -109,7 +117,7 @@ rma_layout glue_layout_of(const opal_datatype_t &type, std::size_t count) {
     rma_layout layout;
     if (!glue_short_layout_of(type, count, &layout)) {
         layout = rma_layout();
-        append_pieces(layout, type);
+        append_pieces(layout, type, SIZE_MAX);
         layout.repeat(count, type.ub - type.lb);
     }
     return layout;

@@ -428,9 +428,15 @@ std::vector<void *> network::take_lost() {
 }
 
 bool network::arm() {
-    constexpr unsigned events = UCT_EVENT_SEND_COMP | UCT_EVENT_RECV;
-    return UCS_OK == uct.iface_event_arm(impl_->iface, events) &&
-           (nullptr == impl_->boot || UCS_OK == uct.iface_event_arm(impl_->boot, events));
+    for (uct_iface_h i : {impl_->iface, impl_->boot}) {
+        const ucs_status_t status =
+            nullptr == i ? UCS_OK : uct.iface_event_arm(i, UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
+        if (UCS_OK != status) {
+            event_fd_ = UCS_ERR_BUSY == status ? event_fd_ : -1; // or who asks until it may sleep would ask for ever
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace smartint

@@ -139,7 +139,8 @@ public:
     // Connections that broke since the last call. Not to be used any more, only disconnected.
     std::vector<void *> take_lost();
     int event_fd() const { return event_fd_; }
-    // Ready to sleep on the descriptor; false: something is there, progress first.
+    // Ready to sleep on the descriptor; false: something is there, progress first, or the transport can't any more, and
+    // there is no descriptor from here on.
     bool arm();
 
 private:

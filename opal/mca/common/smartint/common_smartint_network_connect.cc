@@ -7,9 +7,12 @@
 // bootstrap interface, and gets the peer's in the answer:
 //   request  id, endpoint, address of the sender     ->  the peer makes an endpoint, joins it
 //   answer   id, endpoint                            <-  the sender joins its own
+//   joined   id, address of the sender               ->  from here on the peer may send on its own
 //   refusal  id                                      <-  it can make none: the connection is lost
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
-// and asks nobody. Who both ask at once have two connections, each its own to send on.
+// and asks nobody. Not before it is joined on both sides: what an adapter (rc) sends to one that is not is dropped
+// there, and sent again after a second or, if its owner is stopped, some times in vain, which ends the connection.
+// Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
 #include <cstring>
 #include <memory>
@@ -34,11 +37,11 @@ struct address_head { // of what peers exchange; device, iface and, if any, thos
     std::uint32_t max_message; // bytes it can receive: its receive buffers follow its parameters
 };
 static_assert(sizeof(address_head) == 12);
-constexpr std::uint8_t address_version = 3;
+constexpr std::uint8_t address_version = 4;
 
-enum class boot_kind : std::uint32_t { request = 1, answer = 2, refusal = 3 };
+enum class boot_kind : std::uint32_t { request = 1, answer = 2, refusal = 3, joined = 4 };
 
-struct boot_head { // endpoint, but in a refusal, and in a request address behind it
+struct boot_head { // behind it, in a request or an answer, endpoint, and in a request or joined, address
     boot_kind kind;
     std::uint16_t endpoint_bytes;
     std::uint16_t address_bytes;
@@ -155,7 +158,7 @@ void *network::connect(const std::byte *address, std::size_t bytes) {
         return c.release();
     }
     for (network_connection *known : n.connections) {
-        if (!known->adopted && bytes == known->peer.size() && 0 == std::memcmp(address, known->peer.data(), bytes)) {
+        if (!known->adopted && known->joined && known->is_of(address, bytes)) {
             known->adopted = true;
             --n.passive;
             return known;
@@ -248,12 +251,15 @@ unsigned network::handle_boot() {
         boot_head head{};
         std::memcpy(&head, m.data(), sizeof(head)); // boot_am saw to its length
         const std::byte *endpoint = m.data() + sizeof(head);
-        if (head.endpoint_bytes != (boot_kind::refusal == head.kind ? 0 : n.attr.ep_addr_len) ||
+        const bool has_endpoint = boot_kind::request == head.kind || boot_kind::answer == head.kind;
+        if (head.endpoint_bytes != (has_endpoint ? n.attr.ep_addr_len : 0) ||
             m.size() != sizeof(head) + head.endpoint_bytes + head.address_bytes) {
             continue;
         }
         if (boot_kind::request == head.kind) {
             serve_request(head.id, endpoint, endpoint + head.endpoint_bytes, head.address_bytes);
+        } else if (boot_kind::joined == head.kind) {
+            n.note_joined(head.id, endpoint, head.address_bytes);
         } else if (network_connection *c = n.waiting.find(head.id); nullptr == c) {
             continue; // given up meanwhile
         } else if (boot_kind::answer == head.kind) {
@@ -293,6 +299,18 @@ void network::finish_join(network_connection *c, const std::byte *endpoint) {
     if (!parse(c->peer.data(), c->peer.size(), &a) ||
         UCS_OK != uct.ep_connect_to_ep(c->ep, a.device, reinterpret_cast<const uct_ep_addr_t *>(endpoint))) {
         impl::lost(&n, c->ep, UCS_ERR_UNREACHABLE);
+        return;
+    }
+    boot_head head{boot_kind::joined, 0, static_cast<std::uint16_t>(address_.size()), c->id};
+    std::vector<std::byte> m(sizeof(head) + address_.size());
+    std::memcpy(m.data(), &head, sizeof(head));
+    std::copy(address_.begin(), address_.end(), m.begin() + sizeof(head));
+    n.post(c->asked, std::move(m));
+}
+
+void network::impl::note_joined(std::uint64_t id, const std::byte *address, std::size_t bytes) {
+    for (network_connection *c : connections) {
+        c->joined = c->joined || (c->id == id && c->is_of(address, bytes));
     }
 }
 
@@ -319,7 +337,8 @@ void network::serve_request(std::uint64_t id, const std::byte *endpoint, const s
         refuse();
         return;
     }
-    c->adopted = false;
+    c->adopted = c->joined = false;
+    c->id = id;
     c->peer.assign(address, address + bytes);
     ++n.passive;
     n.connections.push_back(c.get());

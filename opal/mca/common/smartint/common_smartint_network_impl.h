@@ -7,6 +7,7 @@
 #include "common_smartint_network.h"
 
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -21,9 +22,14 @@ struct network_connection {
     bool ready = true;           // false: the peer's endpoint is not known yet
     bool used = false;           // a message went out
     bool adopted = true;         // false: the peer asked for it, and nobody here uses it
-    std::uint64_t id = 0;        // while it is not ready: its name in the peer's answer
+    bool joined = true;          // false: it did, and its endpoint may not know of ours yet
+    std::uint64_t id = 0;        // while it is not ready: its name in the peer's answer; not adopted: the peer's for it
     uct_ep_h asked = nullptr;    // over which endpoint the peer was asked
     std::vector<std::byte> peer; // its address, where endpoints are joined
+
+    bool is_of(const std::byte *address, std::size_t bytes) const {
+        return bytes == peer.size() && 0 == std::memcmp(address, peer.data(), bytes);
+    }
 };
 
 struct network::impl {
@@ -86,6 +92,7 @@ struct network::impl {
     uct_ep_h make_endpoint(uct_iface_h on, const uct_device_addr_t *device, const uct_iface_addr_t *address);
     int both_descriptors(int main);
     void post(uct_ep_h ep, std::vector<std::byte> message);
+    void note_joined(std::uint64_t id, const std::byte *address, std::size_t bytes);
     void drop(network_connection *c);
     ~impl();
 };

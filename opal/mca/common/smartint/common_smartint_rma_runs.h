@@ -46,6 +46,11 @@ public:
     void fold();
     // What is there so far is one element: repeat it.
     void repeat(std::uint64_t times, std::int64_t extent);
+    // Whether its runs would be more than so many then: what was folded is unrolled where its turns do not go on.
+    bool unrolls_beyond(std::uint64_t most, std::uint64_t times, std::int64_t extent) const {
+        return repeat_ > 1 && times > 1 && extent != extent_ * static_cast<std::int64_t>(repeat_) &&
+               repeat_ > most / entries_;
+    }
 
     bool contiguous() const { return 0 == entries_ || (1 == entries_ && 1 == repeat_ && 1 == only_.count); }
     std::uint64_t bytes() const { return element_bytes_ * repeat_ - cut_; }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Description: types of one line that stand for millions of pieces of no equal distance arrive whole, and moving them
+// takes no memory for each piece.
+#include "check.h"
+
+struct particle {
+    int32_t id;
+    char pad[4];
+    double place[3];
+    char kind;
+};
+
+enum { MANY = 2000000, TAG = 7, MOST_KB = 65536 };
+
+static long peak_kb(void) {
+    long kb = -1;
+    char line[128];
+    FILE *f = fopen("/proc/self/status", "r");
+    CHECK(NULL != f, "no /proc/self/status");
+    while (NULL != fgets(line, sizeof(line), f)) {
+        if (1 == sscanf(line, "VmHWM: %ld", &kb)) {
+            break;
+        }
+    }
+    fclose(f);
+    return kb;
+}
+
+static MPI_Datatype particle_type(void) {
+    const int lengths[] = {1, 25}; // id; place and kind
+    const MPI_Aint at[] = {offsetof(struct particle, id), offsetof(struct particle, place)};
+    const MPI_Datatype types[] = {MPI_INT32_T, MPI_BYTE};
+    MPI_Datatype members, type;
+    MPI(MPI_Type_create_struct(2, lengths, at, types, &members));
+    MPI(MPI_Type_create_resized(members, 0, sizeof(struct particle), &type));
+    MPI(MPI_Type_free(&members));
+    return type;
+}
+
+static void set(struct particle *p, int i) {
+    p->id = i * 7;
+    p->place[0] = i;
+    p->place[1] = -i;
+    p->place[2] = i / 3.;
+    p->kind = (char) (i % 101);
+}
+
+static void move(MPI_Datatype type, int count, size_t each, const char *what) {
+    struct particle *p = malloc(MANY * sizeof(*p));
+    test_note = what;
+    CHECK(NULL != p, "no memory");
+    memset(p, BLANK_VALUE, MANY * sizeof(*p));
+    for (int i = 0; 0 == my_rank && i < MANY; ++i) {
+        set(p + i, i);
+    }
+    const long before = peak_kb();
+    for (int turn = 0; turn < 2; ++turn) {
+        if (0 == my_rank) {
+            MPI(MPI_Send(p, count, type, 1, TAG, MPI_COMM_WORLD));
+        } else {
+            MPI_Status status;
+            int got;
+            MPI(MPI_Recv(p, count, type, 0, TAG, MPI_COMM_WORLD, &status));
+            MPI(MPI_Get_count(&status, type, &got));
+            CHECK(count == got, "%d elements of %d", got, count);
+        }
+    }
+    const long grown = peak_kb() - before;
+    CHECK(grown < MOST_KB, "the process grew by %ld KiB for %zu pieces", grown, 2 * each * (size_t) count);
+    for (int i = 0; 1 == my_rank && i < MANY; ++i) {
+        struct particle expected;
+        memset(&expected, BLANK_VALUE, sizeof(expected));
+        const size_t stride = MANY / ((size_t) count * each);
+        if (0 == (size_t) i % stride) {
+            set(&expected, i);
+        }
+        CHECK(0 == memcmp(p + i, &expected, sizeof(expected)), "particle %d is not as it was sent", i);
+    }
+    free(p);
+}
+
+int main(int argc, char **argv) {
+    MPI_Datatype particle = MPI_DATATYPE_NULL, type;
+    begin(&argc, &argv, 2);
+    particle = particle_type();
+    MPI(MPI_Type_contiguous(MANY, particle, &type));
+    MPI(MPI_Type_commit(&type));
+    move(type, 1, MANY, "moving one element of two million particles");
+    MPI(MPI_Type_free(&type));
+    // Its turns do not go on from one element to the next.
+    MPI_Datatype every, two;
+    MPI(MPI_Type_vector(MANY / 4, 1, 2, particle, &every));
+    MPI(MPI_Type_create_resized(every, 0, MANY / 2 * (MPI_Aint) sizeof(struct particle), &two));
+    MPI(MPI_Type_free(&every));
+    MPI(MPI_Type_vector(1, 1, 1, two, &type));
+    MPI(MPI_Type_commit(&type));
+    MPI(MPI_Type_free(&two));
+    move(type, 2, MANY / 4, "moving two elements of every second particle");
+    MPI(MPI_Type_free(&type));
+    MPI(MPI_Type_free(&particle));
+    return finish();
+}
