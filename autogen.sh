@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 for tool in autoconf automake libtoolize m4; do
     if ! command -v "$tool" >/dev/null 2>&1; then
-        echo "autogen.sh: $tool is missing: install autoconf, automake and libtool" >&2
+        echo "autogen.sh: $tool is missing: install autoconf, automake, libtool and pkg-config" >&2
         exit 1
     fi
 done

@@ -19,7 +19,9 @@ AC_DEFUN([SMARTINT_CHECK_GTEST], [
             AS_IF([test ! -r "$with_gtest/include/gtest/gtest.h"],
                   [AC_MSG_ERROR([--with-gtest=$with_gtest: there is no $with_gtest/include/gtest/gtest.h: name the prefix below which the development headers are, or leave the option out])])
             GTEST_CPPFLAGS="-I$with_gtest/include"
-            GTEST_LIBS="-L$with_gtest/lib -Wl,-rpath,$with_gtest/lib -lgtest"
+            smartint_dir="$with_gtest/lib"
+            test -d "$smartint_dir" || smartint_dir="$with_gtest/lib64"
+            GTEST_LIBS="-L$smartint_dir -Wl,-rpath,$smartint_dir -lgtest"
         ])
     GTEST_MAIN_LIBS="-lgtest_main"
     AS_IF([test "$with_gtest" != no], [

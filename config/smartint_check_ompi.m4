@@ -94,6 +94,11 @@ AC_DEFUN([SMARTINT_CHECK_OMPI], [
            AC_MSG_ERROR([Open MPI $smartint_showme at $smartint_mpi_dir has no development headers (opal/mca/btl/btl.h): install one that was configured with --with-devel-headers (Debian's libopenmpi-dev was)])])
     AC_MSG_RESULT([$smartint_devel_dir])
     OMPI_CPPFLAGS="-isystem $smartint_mpi_dir -isystem $smartint_devel_dir"
+    # An Open MPI that was built with its own libevent and hwloc has their headers in directories of their own.
+    for smartint_dir in $smartint_incdirs; do
+        AS_CASE([$smartint_dir], ["$smartint_mpi_dir"|"$smartint_devel_dir"], [],
+                [OMPI_CPPFLAGS="$OMPI_CPPFLAGS -isystem $smartint_dir"])
+    done
 
     # Do wrapper and headers belong together?
     smartint_save_CPPFLAGS="$CPPFLAGS"
@@ -120,7 +125,7 @@ extern "C" {
     return sizeof(mca_btl_base_module_t) == 0;
 ]])], [AC_MSG_RESULT([yes])], [
         AC_MSG_RESULT([no])
-        AC_MSG_ERROR([$CXX does not compile opal/mca/btl/btl.h of Open MPI $smartint_showme as C++20 (config.log has the compiler's words): use another compiler])
+        AC_MSG_ERROR([$CXX does not compile opal/mca/btl/btl.h of Open MPI $smartint_showme as C++20 (config.log has the compiler's words): install the headers it misses, or use another compiler])
     ])
     CXXFLAGS="$smartint_save_CXXFLAGS"
     AC_LANG_POP([C++])

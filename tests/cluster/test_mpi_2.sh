@@ -12,7 +12,7 @@ PPN=4
 set_launcher
 # Stock Open MPI makes no window between these nodes, whatever the pml: rma_smoke is left out.
 # shellcheck disable=SC2046
-cluster_mpi 2 -t quick -s '^(rma_smoke|atomics)' $(some 3:1) -- "${S[@]}"
+cluster_mpi 2 $(quick) -s '^(rma_smoke|atomics)' $(some 3:1) -- "${S[@]}"
 cluster_mpi 2-copy -t quick -x '^(sizes|datatypes|unexpected|stress.*np4$)' -- "${S[@]}" --mca smartint_rendezvous copy
 cluster_mpi 2-none -t quick -x '^(sizes|modes|stress.*np4$)' -- "${S[@]}" --mca smartint_progress none
 cluster_mpi 2-poll -t quick -x '^(sizes|threads|stress.*np4$)' -- "${S[@]}" --mca smartint_progress poll

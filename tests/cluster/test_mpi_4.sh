@@ -11,7 +11,7 @@ PPN=2
 set_launcher
 CORE='sizes|ordering|wildcards|unexpected|modes|persistent|probe|cancel|datatypes|truncate|intercomm|commloop|manyreq|collectives|stress|procnull'
 # shellcheck disable=SC2046
-cluster_mpi 4 -t quick -x "^($CORE).*np[48]$" $(some 2:2) -- "${S[@]}"
+cluster_mpi 4 $(quick) -x "^($CORE).*np[48]$" $(some 2:2) -- "${S[@]}"
 "$NSC" rate 200mbit
 cluster_mpi 4-slow -t quick -x '^(stress|spin|waitforms).*np[48]$' -- "${S[@]}"
 cluster_down 4

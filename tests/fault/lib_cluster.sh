@@ -5,6 +5,7 @@
 #
 #   cluster_up NODES RATE [KEY=VALUE...]   skips the script's rest where that is not possible: a result, and 77
 #   cluster_mpi LABEL RUN_MPI-OPTIONS... -- MPIRUN-ARGS...   the MPI tests tagged cluster; PPN ranks per node
+#   quick                                  option of cluster_mpi: its quick tests; all in the long form
 #   some N:K                               option of cluster_mpi: each Nth of its tests, from the Kth on; all in the long form
 #   cluster_down                           and see that nothing of it is left
 # run_job and begin_job launch in the cluster then, PPN ranks per node, dealt out by node.
@@ -52,19 +53,24 @@ cluster_up() {
         ;;
     esac
     SMARTINT_SHM_DIRS=/dev/shm
-    SMARTINT_TMP_DIRS=
+    SMARTINT_TMP_DIRS=$NSC_RUN/tmp      # mpirun's
     for node in $(cluster_nodes); do
         pid=$(process_in "$node")
+        if [ -z "$pid" ]; then
+            fail "$LABEL/up" "nothing runs in $node"
+            fault_done
+        fi
         SMARTINT_SHM_DIRS="$SMARTINT_SHM_DIRS /proc/$pid/root/dev/shm"
+        SMARTINT_TMP_DIRS="$SMARTINT_TMP_DIRS /proc/$pid/root/tmp"
     done
-    export SMARTINT_SHM_DIRS
-    unset SMARTINT_TMP_DIRS
+    export SMARTINT_SHM_DIRS SMARTINT_TMP_DIRS
     set_launcher
 }
 
 set_launcher() { LAUNCHER="$NSC mpirun --ppn $PPN --map-by node"; }
 
 some() { is_long || echo "-e $1"; }
+quick() { is_long && echo "-t !osc -t !outside -t !streams -t !six" || echo "-t quick"; }
 
 # Results and counts of run_mpi.sh are its own, so its failures become one of ours only in the exit status.
 MPI_FAILED=0
@@ -88,6 +94,7 @@ cluster_down() {
     until_true 20 nodes_are_empty || left=${IN_NODES:-nobody can tell}
     "$NSC" down || complain "down failed"
     IS_UP=no
+    unset SMARTINT_TMP_DIRS
     if [ -n "$left" ]; then
         fail "$LABEL/nothing-left-${1:-}" "a process still ran in the nodes: $(echo "$left" | head -n 1)"
     elif [ -e "$NSC_RUN" ] || [ -d "/proc/${first:-none}" ] || [ -n "$(pids smartintd)" ]; then

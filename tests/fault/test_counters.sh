@@ -8,7 +8,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib_fault.sh"
 
 program overlap_state
-REPEATS=10
+REPEATS=$(is_long && echo 10 || echo 5)
 COMPUTE_MS=200      # a thread may have to wait for a processor meanwhile, on a machine with other work too
 
 arrivals() { grep -c "arrived=$1" "$LOG"; }      # arrivals 0|1

@@ -32,6 +32,8 @@
 # environment cannot be read. A new name in shared memory that a live process of someone else has mapped, or that
 # another user owns, is not ours either.
 
+export LC_ALL=C.UTF-8      # numbers have points, for awk too
+
 LIB_SHM_NAMES='smartint|vader|psm'
 LIB_TMP_NAMES='ompi\.|openmpi-sessions|smartint|pmix|prte'
 LIB_PASSED=0
@@ -51,7 +53,7 @@ LIB_HARMLESS=(
 lib_say() { printf '%s\n' "$*"; }
 
 lib_record() {
-    [ -z "${SMARTINT_RESULTS:-}" ] || printf '%s %s\n' "$1" "$2" >>"$SMARTINT_RESULTS"
+    [ -z "${SMARTINT_RESULTS:-}" ] || printf '%s %s\n' "$1" "$2" >>"$SMARTINT_RESULTS" || exit 2 # a full disk
 }
 
 pass() {

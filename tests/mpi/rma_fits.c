@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Description: one-sided operations that send less than the buffer at their other end takes, and more.
+// Description: one-sided operations that send less than the buffer at their other end takes, and more, or to where
+// there is nothing.
 #include "check.h"
 
 static int right, left;
@@ -59,11 +60,54 @@ static void fits(int dynamic) {
     free(memory);
 }
 
+static int told, told_class;
+
+static void tell(MPI_Win *win, int *code, ...) {
+    (void) win;
+    ++told;
+    MPI_Error_class(*code, &told_class);
+}
+
+// MPI_Win_complete waits for no answer. What the target has refused then is told by the window's last call, if by none
+// before.
+static void untold(void) {
+    test_note = "an error that nobody has told before MPI_Win_free";
+    int cell = 5, value = 6;
+    MPI_Aint at = 0, there;
+    MPI_Group everybody, to, from;
+    MPI_Errhandler handler;
+    MPI_Win win;
+    MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI(MPI_Win_create_errhandler(tell, &handler));
+    MPI(MPI_Win_set_errhandler(win, handler));
+    MPI(MPI_Get_address(&cell, &at)); // not attached
+    MPI(MPI_Sendrecv(&at, 1, MPI_AINT, left, 0, &there, 1, MPI_AINT, right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI(MPI_Win_get_group(win, &everybody));
+    MPI(MPI_Group_incl(everybody, 1, &right, &to));
+    MPI(MPI_Group_incl(everybody, 1, &left, &from));
+    MPI(MPI_Win_post(from, 0, win));
+    MPI(MPI_Win_start(to, 0, win));
+    MPI(MPI_Put(&value, 1, MPI_INT, right, there, 1, MPI_INT, win));
+    MPI_Win_complete(win); // may know of it
+    MPI_Win_wait(win);
+    // behind what the target has said
+    MPI(MPI_Sendrecv(NULL, 0, MPI_BYTE, left, 0, NULL, 0, MPI_BYTE, right, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI(MPI_Win_free(&win));
+    CHECK(5 == cell, "the cell is %d: it was written to, and not attached", cell);
+    CHECK(1 == told && MPI_ERR_RMA_RANGE == told_class, "the handler was called %d times, with class %d", told,
+          told_class);
+    MPI(MPI_Errhandler_free(&handler));
+    MPI(MPI_Group_free(&everybody));
+    MPI(MPI_Group_free(&to));
+    MPI(MPI_Group_free(&from));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv, 1);
     right = (my_rank + 1) % n_ranks;
     left = (my_rank + n_ranks - 1) % n_ranks;
     fits(0);
     fits(1);
+    untold();
     return finish();
 }

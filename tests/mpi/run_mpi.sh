@@ -16,7 +16,8 @@
 #                and its counters are collected: the interrupt threads must have matched messages, in
 #                all together and in each program tagged matched
 #
-# Environment: SMARTINT_BUILD (programs, default ./build-mpi), SMARTINT_MPIRUN (replaces
+# Environment: SMARTINT_DEADLINE (in seconds since the epoch; what has not begun by then is skipped),
+# SMARTINT_BUILD (programs, default ./build-mpi), SMARTINT_MPIRUN (replaces
 # `mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none`), SMARTINT_MPICC,
 # SMARTINT_TIME_SCALE (integer factor on the timeouts), and those of harness/lib.sh.
 set -u
@@ -44,7 +45,7 @@ while getopts t:n:o:l:x:s:e:L:b option; do
     e) each=${OPTARG%:*} from=${OPTARG#*:} ;;
     L) list=$OPTARG ;;
     b) busy=yes ;;
-    *) sed -n '3,24s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '3,25s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -94,7 +95,7 @@ matches() { cat "$1".* 2>/dev/null | awk '$1 == "thread_matches" { n += $2 } END
 memory_mb() { awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; }
 
 run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
-    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason stats n watch try
+    local program=$1 np=$2 args=$3 limit=$4 tags_here=$5 name log start seconds rc reason stats n watch try found
     shift 5
     [ "$args" = - ] && args=
     args=${args//,/ }
@@ -126,7 +127,7 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
         job=$!
         watch=
         if [[ ",$tags_here," == *",dies,"* ]]; then
-            watch_mpirun $job "$log" "$program" </dev/null 2>/dev/null &
+            watch_mpirun $job "$log" smartintd "$program" </dev/null 2>/dev/null &
             watch=$!
         fi
         { wait $job; } 2>/dev/null
@@ -148,12 +149,14 @@ run() {   # run PROGRAM NP ARGS TIMEOUT TAGS MPIRUN-ARGS...
     done
     if [ -n "$reason" ]; then
         :
-    elif [ "${seconds%.*}" -ge "$limit" ]; then
+    elif [ "${seconds%.*}" -ge "$limit" ] && [[ $rc = 124 || $rc = 137 ]]; then
         reason="timed out after $limit s"
     elif [[ ",$tags_here," == *",dies,"* ]]; then      # a rank kills itself: mpirun must say so
         [ $rc -ne 0 ] || reason="a rank was killed but mpirun returned 0"
         grep -qx '# begun' "$log" || reason="no rank says that it had begun"
         ! grep -q 'refused a direct copy' "$log.err" || reason="a rank's death is told as a copy that the kernel refused"
+        found=$(grep -hm 1 -E '^FAILED|\] \[ *[0-9]+\] .*smartint[^/]*\.so' "$log" "$log.err" | head -n 1)
+        [ -z "$found" ] || reason="not only a rank's death: $found"
     elif [ $rc -ne 0 ]; then
         reason=$(grep -h '^FAILED' "$log.err" "$log" | head -n 1)
         reason="exit code $rc${reason:+, $reason}"
@@ -188,8 +191,12 @@ job=      # timeout, which ends mpirun
 trap '[ -z "$job" ] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null; [ -z "${TEST_TMP:-}" ] || rm -rf -- "$TEST_TMP"' EXIT
 trap 'exit 130' INT TERM
 
+# The time that run-tests has for it is over: what is left is skipped.
+too_late() { [ -n "${SMARTINT_DEADLINE:-}" ] && [ "$EPOCHSECONDS" -ge "$SMARTINT_DEADLINE" ]; }
+
 selected=0
 ran=0
+left_out=0
 all_matches=0
 if [ $busy = yes ] && ! compile busy libbusy.so -shared -fPIC; then
     fail "$label/busy" "does not compile" "$outdir/busy.compile"
@@ -204,10 +211,17 @@ while read -r program np args limit tags_here; do
     selected=$((selected + 1))
     [ $((selected % each)) -eq $((from % each)) ] || continue
     ran=$((ran + 1))
+    if too_late; then
+        left_out=$((left_out + 1))
+        continue
+    fi
     run "$program" "$np" "$args" "$limit" "$tags_here" "$@"
 done <"$list"
+[ $left_out -eq 0 ] || skip "$label/$left_out-in-time" "the time is over"
 if [ $ran -eq 0 ]; then
     fail "$label/none" "no entry of $list fits"
+elif [ $busy = yes ] && [ $ran -eq $left_out ]; then
+    :
 elif [ $busy = yes ] && [ $all_matches -eq 0 ]; then
     fail "$label/thread-matches" "no message at all was matched by an interrupt thread"
 elif [ $busy = yes ]; then
