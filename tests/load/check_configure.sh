@@ -143,7 +143,18 @@ also_refuses relative_component_dir '--with-component-dir=some/where: give an ab
 
 # ---- and what it does not refuse, or the rest would prove nothing
 
-if configured accepted --with-component-dir="$work/components" && test -f "$work/accepted/Makefile"; then
+# One built with its own libevent and hwloc has a directory more for the headers of each.
+mkdir -p "$work/more/bin" "$work/more/headers" || exit 1
+cat >"$work/more/bin/mpicc" <<EOF
+#!/bin/sh
+case "\$1" in
+--showme:incdirs) echo "\$("$WRAPPER_CC" --showme:incdirs) $work/more/headers" ;;
+*) exec "$WRAPPER_CC" "\$@" ;;
+esac
+EOF
+chmod +x "$work/more/bin/mpicc"
+if configured accepted --with-component-dir="$work/components" --with-openmpi="$work/more/bin/mpicc" &&
+    grep -q "^OMPI_CPPFLAGS = .*-isystem $work/more/headers" "$work/accepted/Makefile"; then
     echo "PASS: accepted: the same without any of it"
 else
     echo "FAIL: accepted: the same without any of it:"
