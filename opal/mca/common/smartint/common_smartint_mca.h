@@ -57,7 +57,7 @@ void glue_start_thread();
 // What a process tells the others about itself. Open MPI keeps it on every node for every process
 // of the job: who leads no node publishes it up to the end of its address only.
 struct modex {
-    static constexpr std::uint32_t format = 0x736d0008;
+    static constexpr std::uint32_t format = 0x736d0009;
     std::uint32_t version = format;
     std::uint32_t slot = 0;
     std::uint64_t node = 0;
