@@ -10,6 +10,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/smh.XXXXXX") || exit 1
 trap 'rm -rf "$work" "/dev/shm/smartint-left-$$"' EXIT
 trap 'exit 130' INT TERM HUP
 failed=0
+unset SMARTINT_DEADLINE # it is a matter of this run
 
 mkdir "$work/build" && touch "$work/build/sizes" "$work/build/abort" && cp "$(command -v sleep)" "$work/smartintd" &&
     cp "$(command -v sleep)" "$work/sizes" || exit 1
