@@ -120,10 +120,10 @@ ended_by() {
 end_by() {      # end_by NAME COMMAND
     again_if_mpirun_fails ended_by "$@"
     [ "$RC" -ne 0 ] || complain "exit code 0"
-    LIB_SHM_NAMES=${OF_US_ONLY:+smartint}
-    LIB_SHM_NAMES=${LIB_SHM_NAMES:-'smartint|vader|psm'}
+    local shm=$LIB_SHM_NAMES tmp=$LIB_TMP_NAMES
+    [ -z "${OF_US_ONLY:-}" ] || LIB_SHM_NAMES=smartint LIB_TMP_NAMES=smartint
     verdict
-    LIB_SHM_NAMES='smartint|vader|psm'
+    LIB_SHM_NAMES=$shm LIB_TMP_NAMES=$tmp
 }
 # shellcheck disable=SC2016
 {
