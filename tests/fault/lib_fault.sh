@@ -303,6 +303,7 @@ verdict() {
         RETRIES=$((RETRIES + RETRIED))
     fi
     RETRIED=0
+    ENDED=
     VERDICTS=$((VERDICTS + 1))
 }
 
