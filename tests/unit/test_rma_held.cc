@@ -421,7 +421,10 @@ TEST_F(far_target, of_an_origin_that_computes_is_noticed_by_its_thread) {
     engine_access::hold_for(n->a, std::chrono::nanoseconds(0));
     n->a.start_thread();
     put(0, 65536); // and goes to compute
-    EXPECT_TRUE(p->notices.held || posted + 1 == noticed());
+    n->a.enter(); // beside its thread
+    const bool holds = p->notices.held;
+    n->a.leave();
+    EXPECT_TRUE(holds || posted + 1 == noticed());
     wait_until("the thread does", [&] { return posted + 1 == noticed(); });
     flush();
     n->a.stop_thread();
