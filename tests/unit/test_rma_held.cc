@@ -421,7 +421,7 @@ TEST_F(far_target, of_an_origin_that_computes_is_noticed_by_its_thread) {
     engine_access::hold_for(n->a, std::chrono::nanoseconds(0));
     n->a.start_thread();
     put(0, 65536); // and goes to compute
-    n->a.enter(); // beside its thread
+    n->a.enter();  // beside its thread
     const bool holds = p->notices.held;
     n->a.leave();
     EXPECT_TRUE(holds || posted + 1 == noticed());
