@@ -19,8 +19,7 @@ AC_DEFUN([SMARTINT_CHECK_GTEST], [
             AS_IF([test ! -r "$with_gtest/include/gtest/gtest.h"],
                   [AC_MSG_ERROR([--with-gtest=$with_gtest: there is no $with_gtest/include/gtest/gtest.h: name the prefix below which the development headers are, or leave the option out])])
             GTEST_CPPFLAGS="-I$with_gtest/include"
-            smartint_dir="$with_gtest/lib"
-            test -d "$smartint_dir" || smartint_dir="$with_gtest/lib64"
+            SMARTINT_LIBDIR([$with_gtest])
             GTEST_LIBS="-L$smartint_dir -Wl,-rpath,$smartint_dir -lgtest"
         ])
     GTEST_MAIN_LIBS="-lgtest_main"

@@ -13,8 +13,7 @@ AC_DEFUN([SMARTINT_CHECK_HWLOC], [
             AS_IF([test ! -r "$with_hwloc/include/hwloc.h"],
                   [AC_MSG_ERROR([--with-hwloc=$with_hwloc: there is no $with_hwloc/include/hwloc.h: name the prefix below which the development headers are, or leave the option out])])
             HWLOC_CFLAGS="-I$with_hwloc/include"
-            smartint_dir="$with_hwloc/lib"
-            test -d "$smartint_dir" || smartint_dir="$with_hwloc/lib64"
+            SMARTINT_LIBDIR([$with_hwloc])
             HWLOC_LIBS="-L$smartint_dir -Wl,-rpath,$smartint_dir -lhwloc"
         ])
     smartint_save_CPPFLAGS="$CPPFLAGS"

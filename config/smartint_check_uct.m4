@@ -24,8 +24,7 @@ AC_DEFUN([SMARTINT_CHECK_UCT], [
             AS_IF([test ! -r "$with_ucx/include/uct/api/uct.h"],
                   [AC_MSG_ERROR([--with-ucx=$with_ucx: there is no $with_ucx/include/uct/api/uct.h: name the prefix below which the development headers are, or leave the option out])])
             UCT_CPPFLAGS="-I$with_ucx/include"
-            smartint_dir="$with_ucx/lib"
-            test -d "$smartint_dir" || smartint_dir="$with_ucx/lib64"
+            SMARTINT_LIBDIR([$with_ucx])
             UCT_LIBS="-L$smartint_dir -luct -lucs"
             smartint_uct=$smartint_dir/libuct.so.0
             smartint_other_uct=libuct.so.0

@@ -155,9 +155,9 @@ EOF
 chmod +x "$work/more/bin/mpicc"
 if configured accepted --with-component-dir="$work/components" --with-openmpi="$work/more/bin/mpicc" &&
     grep -q "^OMPI_CPPFLAGS = .*-isystem $work/more/headers" "$work/accepted/Makefile"; then
-    echo "PASS: accepted: the same without any of it"
+    echo "PASS: accepted: the same without any of it, and all directories of headers are used"
 else
-    echo "FAIL: accepted: the same without any of it:"
+    echo "FAIL: accepted: the same without any of it, and all directories of headers:"
     tail -n 5 "$work/accepted/log" | sed 's/^/      /'
     failed=1
 fi

@@ -140,12 +140,12 @@ kill_round() {      # kill_round SEED SECONDS CONFIGURATION...
 }
 
 judged_job_with_kills() {
-    local lost
+    local found lost
     again_if_mpirun_fails job_with_kills
     if [ $dead = yes ]; then
         # what a rank prints that mpirun ends is no finding
-        lost=$(grep '^FAILED' "$LOG" | grep -v ': signal [0-9]* while' | head -n 1)
-        [ -z "$lost" ] || complain "$lost"
+        found=$(grep '^FAILED' "$LOG" | grep -v ': signal [0-9]* while' | head -n 1)
+        [ -z "$found" ] || complain "$found"
         # killed in its last moment, after MPI_Finalize, a rank is not missed
         [ "$RC" -ne 0 ] || grep -qx ok "$LOG" || complain "exit code 0, and the job did not end well"
     else

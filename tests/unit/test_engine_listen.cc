@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common_smartint_uct.h"
@@ -127,23 +128,25 @@ TEST(listening, a_target_that_only_the_application_answers_for_never_listens) {
 TEST(listening, a_thread_that_its_transport_cannot_wake_any_more_sleeps_all_the_same) {
     static std::atomic<unsigned> asked;
     asked = 0;
-    target_far_away t(listening_for(forever_us));
-    const auto arm = uct.iface_event_arm;
-    uct.iface_event_arm = [](uct_iface_h, unsigned) {
+    ASSERT_EQ("", load_uct());
+    const auto arm = std::exchange(uct.iface_event_arm, [](uct_iface_h, unsigned) {
         ++asked;
         return UCS_ERR_IO_ERROR;
-    };
-    for (int i = 0; i < 4; ++i) { // by a helper's notices alone
-        t.ask();
-        wait_until("woken", [&] {
-            ring_eventfd(t.n.b.wake_descriptor());
-            return t.answered();
-        });
+    });
+    {
+        target_far_away t(listening_for(forever_us));
+        for (int i = 0; i < 4; ++i) { // by a helper's notices alone
+            t.ask();
+            wait_until("woken", [&] {
+                ring_eventfd(t.n.b.wake_descriptor());
+                return t.answered();
+            });
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(1U, asked);
+        EXPECT_FALSE(t.listens());
+        t.by_application();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_EQ(1U, asked);
-    EXPECT_FALSE(t.listens());
-    t.by_application();
     uct.iface_event_arm = arm;
 }
 

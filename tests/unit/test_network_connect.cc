@@ -54,6 +54,14 @@ TEST_P(joined, a_connection_can_be_given_up_before_the_peer_answers) {
 
 INSTANTIATE_TEST_SUITE_P(tcp, joined, testing::Values(true));
 
+template <class F> void turn_until(const char *what, station &first, station &second, F done) {
+    test::wait_until(what, [&] {
+        first.net.progress();
+        second.net.progress();
+        return done();
+    });
+}
+
 // An adapter drops what arrives for an endpoint that knows of no other yet.
 TEST(network_joins, what_the_peer_asked_for_is_taken_over_only_once_it_has_joined_it) {
     static int joins;
@@ -69,19 +77,13 @@ TEST(network_joins, what_the_peer_asked_for_is_taken_over_only_once_it_has_joine
                          });
     void *asked = b.net.connect(a.net.address().data(), a.net.address().size());
     ASSERT_NE(nullptr, asked);
-    test::wait_until("the answer", [&] {
-        b.net.progress();
-        a.net.progress();
-        return 1 == joins;
-    });
+    turn_until("the answer", b, a, [&] { return 1 == joins; });
     const auto connect = [&] { return a.net.connect(b.net.address().data(), b.net.address().size()); };
     void *own = connect();
     ASSERT_NE(nullptr, own);
     EXPECT_TRUE(a.net.connecting(own)) << "b has not read the answer";
     void *taken = connect();
-    test::wait_until("b to say that it has joined it", [&] {
-        a.net.progress();
-        b.net.progress();
+    turn_until("b to say that it has joined it", a, b, [&] {
         if (a.net.connecting(taken)) {
             a.net.disconnect(taken);
             taken = connect();
@@ -89,16 +91,9 @@ TEST(network_joins, what_the_peer_asked_for_is_taken_over_only_once_it_has_joine
         return !a.net.connecting(taken);
     });
     uct.ep_connect_to_ep = join;
-    test::wait_until("a message over it", [&] {
-        a.net.progress();
-        b.net.progress();
-        return network::result::done == a.net.send(taken, 5, "", 0, nullptr, 0);
-    });
-    test::wait_until("it", [&] {
-        a.net.progress();
-        b.net.progress();
-        return !b.got.empty();
-    });
+    turn_until("room for a message over it", a, b,
+               [&] { return network::result::done == a.net.send(taken, 5, "", 0, nullptr, 0); });
+    turn_until("it", a, b, [&] { return !b.got.empty(); });
     EXPECT_TRUE(expected(5, {}, {}) == b.got.front());
     a.net.disconnect(own);
     a.net.disconnect(taken);
@@ -108,9 +103,7 @@ TEST(network_joins, what_the_peer_asked_for_is_taken_over_only_once_it_has_joine
 // The connections that one loses next.
 std::vector<void *> lost_next(station &asks, station &refuses) {
     std::vector<void *> lost;
-    test::wait_until("it is refused", [&] {
-        asks.net.progress();
-        refuses.net.progress();
+    turn_until("it is refused", asks, refuses, [&] {
         lost = asks.net.take_lost();
         return !lost.empty();
     });
@@ -121,28 +114,16 @@ TEST(network_refusals, who_can_make_no_endpoint_says_so_and_the_connection_is_lo
     station asks, refuses;
     ASSERT_EQ(0, asks.open(0, "tcp", "lo", true));
     ASSERT_EQ(0, refuses.open(0, "tcp", "lo", true, 1));
-    const auto turn = [&] {
-        asks.net.progress();
-        refuses.net.progress();
-    };
     void *first = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
     ASSERT_NE(nullptr, first);
-    test::wait_until("the first is joined", [&] {
-        turn();
-        return !asks.net.connecting(first);
-    });
+    turn_until("the first is joined", asks, refuses, [&] { return !asks.net.connecting(first); });
     void *second = asks.net.connect(refuses.net.address().data(), refuses.net.address().size());
     ASSERT_NE(nullptr, second);
     EXPECT_EQ(std::vector<void *>{second}, lost_next(asks, refuses));
     asks.net.disconnect(second);
-    test::wait_until("the first is as it was", [&] {
-        turn();
-        return network::result::done == asks.net.send(first, 7, "", 0, nullptr, 0);
-    });
-    test::wait_until("the message", [&] {
-        turn();
-        return !refuses.got.empty();
-    });
+    turn_until("the first is as it was", asks, refuses,
+               [&] { return network::result::done == asks.net.send(first, 7, "", 0, nullptr, 0); });
+    turn_until("the message", asks, refuses, [&] { return !refuses.got.empty(); });
     EXPECT_TRUE(asks.net.take_lost().empty());
     asks.net.disconnect(first);
 }
@@ -155,11 +136,7 @@ TEST(network_refusals, who_has_asked_before_is_served_where_no_more_endpoints_ar
     for (int i = 0; i < 3; ++i) {
         void *c = asks.net.connect(serves.net.address().data(), serves.net.address().size());
         ASSERT_NE(nullptr, c);
-        test::wait_until("it is joined", [&] {
-            asks.net.progress();
-            serves.net.progress();
-            return !asks.net.connecting(c);
-        });
+        turn_until("it is joined", asks, serves, [&] { return !asks.net.connecting(c); });
         EXPECT_TRUE(asks.net.take_lost().empty());
         asks.net.disconnect(c);
     }

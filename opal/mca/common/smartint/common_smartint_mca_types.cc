@@ -92,21 +92,25 @@ private:
     unsigned next_ = 0;
 };
 
+// One element, into an empty layout. False: it has too many pieces to be kept.
+bool element_of(const opal_datatype_t &type, rma_layout *layout) {
+    static auto &known = *new known_layouts; // never destroyed: destructors of the program's may communicate
+    if (opal_datatype_is_contiguous_memory_layout(&type, 1)) {
+        layout->append(type.true_lb, type.size);
+        return true;
+    }
+    return known.find(type, layout);
+}
+
 } // namespace
 
 bool glue_short_layout_of(const opal_datatype_t &type, std::size_t count, rma_layout *layout) {
-    static auto &known = *new known_layouts; // never destroyed: destructors of the program's may communicate
+    const std::int64_t extent = type.ub - type.lb;
     *layout = rma_layout();
     if (0 == count || 0 == type.size) {
         return true;
     }
-    if (opal_datatype_is_contiguous_memory_layout(&type, 1)) {
-        layout->append(type.true_lb, type.size);
-    } else if (!known.find(type, layout)) {
-        return false;
-    }
-    const std::int64_t extent = type.ub - type.lb;
-    if (layout->unrolls_beyond(known_layouts::most_runs, count, extent)) {
+    if (!element_of(type, layout) || layout->unrolls_beyond(known_layouts::most_runs, count, extent)) {
         return false;
     }
     layout->repeat(count, extent);
@@ -115,11 +119,14 @@ bool glue_short_layout_of(const opal_datatype_t &type, std::size_t count, rma_la
 
 rma_layout glue_layout_of(const opal_datatype_t &type, std::size_t count) {
     rma_layout layout;
-    if (!glue_short_layout_of(type, count, &layout)) {
+    if (0 == count || 0 == type.size) {
+        return layout;
+    }
+    if (!element_of(type, &layout)) {
         layout = rma_layout();
         append_pieces(layout, type, SIZE_MAX);
-        layout.repeat(count, type.ub - type.lb);
     }
+    layout.repeat(count, type.ub - type.lb);
     return layout;
 }
 

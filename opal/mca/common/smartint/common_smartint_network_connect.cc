@@ -10,8 +10,8 @@
 //   joined   id, address of the sender               ->  from here on the peer may send on its own
 //   refusal  id                                      <-  it can make none: the connection is lost
 // The peer's endpoint is kept for the day when the peer connects in its turn: it then takes that one
-// and asks nobody. Not before it is joined on both sides: what an adapter (rc) sends to one that is not is dropped
-// there, and sent again after a second or, if its owner is stopped, some times in vain, which ends the connection.
+// and asks nobody. Not before it is joined on both sides: what comes for an endpoint that knows of no other yet an
+// adapter (rc) drops, and the sender's tries again after a time-out, and not for ever.
 // Who both ask at once have two connections, each its own to send on.
 // What arrives is checked and bounded: anybody who reaches the device may send it.
 #include <cstring>
