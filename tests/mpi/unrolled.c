@@ -10,7 +10,7 @@ struct particle {
     char kind;
 };
 
-enum { MANY = 2000000, TAG = 7, MOST_KB = 32768 };
+enum { MANY = 2000000, TAG = 7, PARTS = 5, MOST_KB = 24576 };
 
 static long peak_kb(void) {
     long kb = -1;
@@ -45,8 +45,9 @@ static void set(struct particle *p, int i) {
     p->kind = (char) (i % 101);
 }
 
-// count elements, one behind the other, each of which has every step-th of `of` particles. The first is one of them.
-static void move(MPI_Datatype type, int count, int of, int step, const char *what) {
+// count elements, one behind the other, in so many messages at once. Each element has every step-th of `of` particles,
+// from its first on.
+static void move(MPI_Datatype type, int count, int parts, int of, int step, const char *what) {
     struct particle *p = malloc(MANY * sizeof(*p));
     test_note = what;
     CHECK(NULL != p, "no memory");
@@ -56,14 +57,20 @@ static void move(MPI_Datatype type, int count, int of, int step, const char *wha
     }
     const long before = peak_kb();
     for (int turn = 0; turn < 2; ++turn) {
-        if (0 == my_rank) {
-            MPI(MPI_Send(p, count, type, 1, TAG, MPI_COMM_WORLD));
-        } else {
-            MPI_Status status;
-            int got;
-            MPI(MPI_Recv(p, count, type, 0, TAG, MPI_COMM_WORLD, &status));
-            MPI(MPI_Get_count(&status, type, &got));
-            CHECK(count == got, "%d elements of %d", got, count);
+        MPI_Request request[PARTS];
+        MPI_Status status[PARTS];
+        for (int k = 0; k < parts; ++k) {
+            struct particle *at = p + (size_t) of * (size_t) (count / parts * k);
+            if (0 == my_rank) {
+                MPI(MPI_Isend(at, count / parts, type, 1, TAG, MPI_COMM_WORLD, &request[k]));
+            } else {
+                MPI(MPI_Irecv(at, count / parts, type, 0, TAG, MPI_COMM_WORLD, &request[k]));
+            }
+        }
+        MPI(MPI_Waitall(parts, request, status));
+        for (int k = 0, got = 0; 1 == my_rank && k < parts; ++k) {
+            MPI(MPI_Get_count(&status[k], type, &got));
+            CHECK(count / parts == got, "%d elements of %d", got, count / parts);
         }
     }
     const long grown = peak_kb() - before;
@@ -80,17 +87,18 @@ static void move(MPI_Datatype type, int count, int of, int step, const char *wha
 }
 
 int main(int argc, char **argv) {
-    enum { ROW = 50000, ROWS = 20, SPAN = 2 * ROW - 1 }; // a vector ends with its last block
+    enum { ROW = 99000, ROWS = 2 * PARTS, SPAN = 2 * ROW - 1 }; // a vector ends with its last block
     MPI_Datatype particle = MPI_DATATYPE_NULL, type;
     begin(&argc, &argv, 2);
     particle = particle_type();
-    MPI(MPI_Type_contiguous(MANY, particle, &type));
-    MPI(MPI_Type_commit(&type));
-    move(type, 1, MANY, 1, "moving one element of two million particles");
-    MPI(MPI_Type_free(&type));
     MPI(MPI_Type_vector(ROW, 1, 2, particle, &type));
     MPI(MPI_Type_commit(&type));
-    move(type, ROWS, SPAN, 2, "moving rows of every second particle, where the next does not go on as the one before");
+    move(type, ROWS, PARTS, SPAN, 2,
+         "moving rows of every second particle, where the next does not go on as the one before");
+    MPI(MPI_Type_free(&type));
+    MPI(MPI_Type_contiguous(MANY, particle, &type));
+    MPI(MPI_Type_commit(&type));
+    move(type, 1, 1, MANY, 1, "moving one element of two million particles");
     MPI(MPI_Type_free(&type));
     MPI(MPI_Type_free(&particle));
     return finish();
